@@ -28,6 +28,7 @@ from taskyard.features.overview.service import Overviews
 from taskyard.features.provider_batches.service import ProviderBatches
 from taskyard.features.queues.presets import Presets
 from taskyard.features.queues.service import Queues
+from taskyard.features.saved_views.service import SavedViews
 from taskyard.features.schedules.service import Schedules
 from taskyard.features.scores.service import Scores
 from taskyard.features.streams.service import Streams
@@ -95,6 +96,7 @@ class SyncYard:
         self.provider_batches = SyncProviderBatches(yard.provider_batches, wait)
         self.queues = SyncQueues(yard.queues, wait)
         self.runtimes = SyncRuntimes(yard.runtimes, wait)
+        self.saved_views = SyncSavedViews(yard.saved_views, wait)
         self.schedules = SyncSchedules(yard.schedules, wait)
         self.streams = SyncStreams(yard.streams, wait)
         self.subagents = SyncSubagents(yard.subagents, wait)
@@ -127,6 +129,7 @@ class SyncTasks:
         self.count = wait(tasks.count)
         self.rows = wait(tasks.rows)
         self.relations = wait(tasks.relations)
+        self.suggest = wait(tasks.suggest)
         self.history = wait(tasks.history)
         self.stats = wait(tasks.stats)
         self.inputs = wait(tasks.inputs)
@@ -204,9 +207,11 @@ class SyncBudgets:
 class SyncDags:
     def __init__(self, dags: Dags, wait: Waits) -> None:
         self.add = wait(dags.add)
+        self.estimate = wait(dags.estimate)
         self.cancel = wait(dags.cancel)
         self.get = wait(dags.get)
         self.list = wait(dags.list)
+        self.page = wait(dags.page)
         self.set_budget = wait(dags.set_budget)
         self.set_limit = wait(dags.set_limit)
         self.submit = wait(dags.submit)
@@ -340,6 +345,13 @@ class SyncRuntimes:
         self.register = wait(runtimes.register)
 
 
+class SyncSavedViews:
+    def __init__(self, saved_views: SavedViews, wait: Waits) -> None:
+        self.save = wait(saved_views.save)
+        self.list = wait(saved_views.list)
+        self.remove = wait(saved_views.remove)
+
+
 class SyncSchedules:
     def __init__(self, schedules: Schedules, wait: Waits) -> None:
         self.add = wait(schedules.add)
@@ -347,6 +359,7 @@ class SyncSchedules:
         self.get = wait(schedules.get)
         self.list = wait(schedules.list)
         self.pause = wait(schedules.pause)
+        self.preview = wait(schedules.preview)
         self.remove = wait(schedules.remove)
         self.resume = wait(schedules.resume)
         self.run = wait(schedules.run)

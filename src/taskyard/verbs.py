@@ -28,6 +28,7 @@ from taskyard.features.overview.service import Overviews
 from taskyard.features.provider_batches.service import ProviderBatches
 from taskyard.features.queues.presets import Presets
 from taskyard.features.queues.service import Queues
+from taskyard.features.saved_views.service import SavedViews
 from taskyard.features.schedules.service import Schedules
 from taskyard.features.scores.service import Scores
 from taskyard.features.streams.service import Streams
@@ -92,6 +93,7 @@ class Verbs:
     reruns: Reruns
     results: Results
     runtimes: Runtimes
+    saved_views: SavedViews
     schedules: Schedules
     streams: Streams
     subagents: Subagents

@@ -30,6 +30,7 @@ from taskyard.features.breakers.service import Breakers
 from taskyard.features.breakers.trips import BreakerTrips
 from taskyard.features.budgets.service import Budgets
 from taskyard.features.cutovers.service import Cutovers
+from taskyard.features.dags.estimates import Estimates
 from taskyard.features.dags.lifecycle import Lifecycle
 from taskyard.features.dags.service import Dags
 from taskyard.features.dead_letters.reviews import Reviews
@@ -55,6 +56,7 @@ from taskyard.features.queues.presets import Presets
 from taskyard.features.queues.service import Queues
 from taskyard.features.retention.pruning import Pruning
 from taskyard.features.retention.service import Retention
+from taskyard.features.saved_views.service import SavedViews
 from taskyard.features.schedules.agenda import Agenda
 from taskyard.features.schedules.checks import FireChecks
 from taskyard.features.schedules.schedule_firing import ScheduleFiring
@@ -140,7 +142,10 @@ class Workspace(Verbs):
         self.reruns = Reruns(ledger, self.drafts, self.arrivals, self.cancellation)
         self.children = Children(ledger, self.suspension, self.drafts, self.growth)
         self.explanations = Explanations(ledger)
-        self.dags = Dags(ledger, self.drafts, self.growth, self.results, self.cancellation, self.queries)
+        self.estimates = Estimates(ledger, self.queries)
+        self.dags = Dags(
+            ledger, self.drafts, self.growth, self.results, self.cancellation, self.queries, self.estimates
+        )
         self.approvals = Approvals(ledger, self.queries)
         self.answer_links = AnswerLinks(ledger, self.approvals)
         self.dead_letters = DeadLetters(ledger, self.dag_lifecycle, self.reviews, self.cancellation, self.queries)
@@ -173,6 +178,7 @@ class Workspace(Verbs):
         self.permissions = Permissions(ledger, self.visibility, self.inputs)
         self.retention = Retention(ledger)
         self.handles = Handles(ledger, self.retention)
+        self.saved_views = SavedViews(ledger)
         self.scores = Scores(ledger)
         self.variants = Variants(ledger)
         self.cutovers = Cutovers(ledger)

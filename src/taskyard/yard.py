@@ -75,6 +75,7 @@ class Yard:
         self.provider_batches = verbs.provider_batches
         self.queues = verbs.queues
         self.runtimes = verbs.runtimes
+        self.saved_views = verbs.saved_views
         self.schedules = verbs.schedules
         self.streams = verbs.streams
         self.subagents = verbs.subagents
@@ -151,6 +152,7 @@ class TaskVerbs:
         self.total = verbs.queries.total
         self.rows = verbs.queries.rows
         self.relations = verbs.queries.relations
+        self.suggest = verbs.queries.suggest
         self.history = verbs.queries.history
         self.stats = verbs.queries.stats
         self.details = verbs.results.details

@@ -12,6 +12,8 @@ from tests.stores.given import (
     TaskFacts,
     a_dag_id,
     a_lane,
+    a_new_task,
+    an_attempt,
     an_id,
     cancelling,
     committed,
@@ -23,6 +25,8 @@ from tests.stores.given import (
     given_a_task,
     given_tasks,
     ids,
+    retrying,
+    row_of,
     step,
 )
 
@@ -225,3 +229,53 @@ async def test_the_depth_counts_what_has_not_ended(store: Store):
         Status.VALIDATING: 1,
     }
     assert await store.depth("nowhere") == {}
+
+
+async def test_the_oldest_come_first_where_that_is_asked_for(store: Store):
+    tasks = await given_tasks(store, 5)
+    held = await given_a_running_task(store)
+    which = Filter(workspace=HERE, oldest_first=True)
+
+    first = await store.find(which, after=0, limit=2)
+    rest = await store.find(which, after=first[-1].seq, limit=10)
+
+    assert ids([*first, *rest]) == ids([*tasks, held])
+    running = Filter(workspace=HERE, statuses=frozenset({Status.RUNNING}), oldest_first=True)
+    assert await store.find(running, after=0, limit=2) == [held]
+    assert await store.find(running, after=held.seq, limit=2) == []
+
+
+async def test_tasks_are_found_by_when_they_were_put_in(store: Store):
+    first, second, third = [await given_a_task_of(store, second) for second in (10, 20, 30)]
+
+    def put_in(since: int | None, until: int | None) -> Filter:
+        times = [None if each is None else Micros(each * SECOND) for each in (since, until)]
+        return Filter(workspace=HERE, since=times[0], until=times[1])
+
+    assert await find(store, put_in(20, None)) == [third, second]
+    assert await find(store, put_in(None, 20)) == [first]
+    assert await find(store, put_in(20, 30)) == [second]
+    assert await find(store, put_in(31, None)) == []
+
+
+async def test_tasks_are_found_by_what_an_attempt_failed_for(store: Store):
+    await given_a_task(store)
+    crashed = await given_a_failed_attempt(store, "crash")
+    await given_a_failed_attempt(store, "timeout")
+
+    assert await find(store, Filter(workspace=HERE, reason="crash")) == [crashed]
+    assert await find(store, Filter(workspace=HERE, reason="crash", statuses=frozenset({Status.READY}))) == []
+    assert await find(store, Filter(workspace=HERE, reason="refused")) == []
+
+
+async def given_a_task_of(store: Store, second: int) -> Hot:
+    new = await a_new_task(store)
+    await committed(store, tasks=(new._replace(hot=new.hot._replace(created_at=Micros(second * SECOND))),))
+    return await row_of(store, new.hot.id)
+
+
+async def given_a_failed_attempt(store: Store, reason: str) -> Hot:
+    running = await given_a_running_task(store)
+    attempt = an_attempt(running, store.now())._replace(outcome="failed", reason=reason)
+    await committed(store, changes=(retrying(store, running, until=Micros(store.now() + SECOND)),), attempts=(attempt,))
+    return await row_of(store, running.id)

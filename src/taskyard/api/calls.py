@@ -76,6 +76,7 @@ ENQUEUE = Call("POST", "/api/tasks", STEER, ITEM)
 ENQUEUE_MANY = Call("POST", "/api/tasks/batch", STEER, BATCH, carries="tasks")
 FIND = Call("GET", "/api/tasks", SEE, answer="tasks")
 COUNT = Call("GET", "/api/tasks/counts", SEE)
+SUGGEST = Call("GET", "/api/tasks/suggestions", SEE, answer="values")
 GET = Call("GET", "/api/tasks/{task_id}", SEE, is_own=True)
 TASK_EVENTS = Call("GET", "/api/tasks/{task_id}/events", SEE, is_own=True)
 WHY = Call("GET", "/api/tasks/{task_id}/why", SEE, is_own=True)
@@ -140,6 +141,7 @@ REMOVE_PUSH = Call("DELETE", "/api/a2a/tasks/{handle}/pushes/{push_id}", STEER)
 
 # Graphs
 SUBMIT = Call("POST", "/api/dags", STEER, BATCH, carries="tasks")
+ESTIMATE = Call("POST", "/api/dags/estimate", STEER, BATCH, carries="tasks")
 DAGS = Call("GET", "/api/dags", SEE, answer="dags")
 DAG = Call("GET", "/api/dags/{dag_id}", SEE)
 ADD = Call("POST", "/api/dags/{dag_id}/tasks", STEER, BATCH, carries="tasks")
@@ -149,6 +151,7 @@ DAG_LIMIT = Call("POST", "/api/dags/{dag_id}/limit", OPERATE)
 
 # Where work comes from by itself
 ADD_SCHEDULE = Call("POST", "/api/schedules", OPERATE, ITEM, is_repeatable=False)
+PREVIEW_SCHEDULE = Call("POST", "/api/schedules/preview", STEER)
 SCHEDULES = Call("GET", "/api/schedules", SEE, answer="schedules")
 SCHEDULE = Call("GET", "/api/schedules/{schedule_id}", SEE)
 SCHEDULE_FIRES = Call("GET", "/api/schedules/{schedule_id}/fires", SEE, answer="fires")
@@ -237,6 +240,11 @@ COLLECT_BATCH = Call(
 )
 PROVIDER_BATCHES = Call("GET", "/api/provider-batches", SEE, answer="batches")
 PROVIDER_BATCH = Call("GET", "/api/provider-batches/{batch_id}", SEE)
+
+# Lists under names
+SAVE_VIEW = Call("PUT", "/api/saved-views/{name}", STEER)
+SAVED_VIEWS = Call("GET", "/api/saved-views", SEE, answer="saved_views")
+REMOVE_VIEW = Call("DELETE", "/api/saved-views/{name}", STEER)
 
 # Notifications
 SET_NOTIFIER = Call("PUT", "/api/notifiers/{name}", OPERATE, is_repeatable=False)

@@ -49,6 +49,16 @@ class ScheduleDraft(RequestBody):
     replace: bool = Field(False, description="In the place of one that has the id.")
 
 
+class PreviewSchedule(RequestBody):
+    """A time, as it would be given for a schedule."""
+
+    when: str = Field(max_length=1000, description="A cron expression or words, with a time zone at the end or UTC.")
+    gap: Literal["next", "skip"] | None = None
+    overlap: Literal["first", "second", "both"] | None = None
+    starts_at: str | None = None
+    ends_at: str | None = None
+
+
 class TriggerDraft(RequestBody):
     """What to make when something happens. Either `task`, `dag` or `ready_made` is given."""
 
@@ -241,3 +251,14 @@ class SetNotifier(RequestBody):
     tags: list[Name] = Field(default_factory=list[Name])
     after_sec: Seconds = Field(0, description="An approval is notified of when nobody has given it for so long.")
     every_sec: Seconds | None = Field(None, description="And again each time that so much has passed.")
+
+
+# Saved views
+
+
+class SavedViewDraft(RequestBody):
+    """A list as somebody wants to see it again: a page of the dashboard, and what its address asks for."""
+
+    page: Literal["tasks", "dags", "reports", "audit", "events", "board"]
+    query: str = Field(max_length=2000, description="As in the address of the page: status=ready&sort=oldest.")
+    description: Annotated[str, Field(max_length=1000)] = ""

@@ -320,6 +320,9 @@ class BulkFilter(RequestBody):
     parent_id: str | None = None
     tag: str | None = None
     text: str | None = None
+    reason: str | None = None
+    since: str | None = None
+    until: str | None = None
 
 
 class BulkAction(RequestBody):

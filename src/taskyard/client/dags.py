@@ -15,7 +15,7 @@ from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.json_value import is_list, is_mapping
 from taskyard.core.task import DagId, lone_task
 from taskyard.features.dags.service import Dags
-from taskyard.features.dags.views import Dag, DagView
+from taskyard.features.dags.views import Dag, DagEstimate, DagPage, DagView
 from taskyard.features.tasks.views import Task
 from taskyard.ledger.ids import mint
 from taskyard.ledger.options import LOCAL
@@ -23,6 +23,8 @@ from taskyard.ledger.tracing import enqueue_span
 
 if TYPE_CHECKING:
     from taskyard.client.transport.connection import Connection
+
+_SPELLED = {"text": "q"}
 
 
 class RemoteDags(Remote, Dags):
@@ -79,7 +81,15 @@ class RemoteDags(Remote, Dags):
                 raise
             return stored
 
-    list = over_http(Dags.list, calls.DAGS)
+    list = over_http(Dags.list, calls.DAGS, names=_SPELLED)
+    page = over_http(Dags.page, calls.DAGS, names=_SPELLED, reads=lambda document: read(DagPage, document))
+
+    async def estimate(self, dag: Mapping[str, object], *, created_by: str = LOCAL) -> DagEstimate:
+        """By hand: the graph is the whole body."""
+        if not is_mapping(dag):
+            raise InvalidInput("dag", "must be an object")
+        given = {str(name): value for name, value in dag.items()}
+        return read(DagEstimate, await self.connection.ask(calls.ESTIMATE, body(**given)))
 
     async def _stored(self, dag_id: str, minted: Minted) -> Dag | None:
         rows = [row for row in minted.rows if is_mapping(row)]

@@ -30,6 +30,7 @@ from taskyard.client.notifications import RemoteNotifications
 from taskyard.client.overview import RemoteOverviews
 from taskyard.client.provider_batches import RemoteProviderBatches
 from taskyard.client.queues import RemotePresets, RemoteQueues
+from taskyard.client.saved_views import RemoteSavedViews
 from taskyard.client.schedules import RemoteSchedules
 from taskyard.client.scores import RemoteScores
 from taskyard.client.streams import RemoteStreams
@@ -102,6 +103,7 @@ class RemoteVerbs(Verbs):
         self.budgets = RemoteBudgets(connection)
         self.verification = RemoteVerification(connection)
         self.memory = RemoteMemory(connection)
+        self.saved_views = RemoteSavedViews(connection)
         self.scores = RemoteScores(connection)
         self.variants = RemoteVariants(connection)
         self.notifications = RemoteNotifications(connection)

@@ -10,6 +10,7 @@ from taskyard.features.schedules.service import Schedules
 class RemoteSchedules(Remote, Schedules):
     add = over_http(Schedules.add, calls.ADD_SCHEDULE, names={"schedule_id": "id"})
     list = over_http(Schedules.list, calls.SCHEDULES)
+    preview = over_http(Schedules.preview, calls.PREVIEW_SCHEDULE)
     get = over_http(Schedules.get, calls.SCHEDULE)
     fires = over_http(Schedules.fires, calls.SCHEDULE_FIRES)
     pause = over_http(Schedules.pause, calls.PAUSE_SCHEDULE)

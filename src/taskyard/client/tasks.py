@@ -74,6 +74,7 @@ class RemoteQueries(Remote, Queries):
     stats = over_http(Queries.stats, calls.STATS)
     rows = over_http(Queries.rows, calls.FIND, names=_SPELLED, prepare=lambda given: {**given, "short": True})
     count = over_http(Queries.count, calls.COUNT, names=_SPELLED)
+    suggest = over_http(Queries.suggest, calls.SUGGEST)
     relations = over_http(Queries.relations, calls.RELATIONS)
 
 

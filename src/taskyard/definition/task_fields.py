@@ -27,13 +27,17 @@ class TaskConditions(TypedDict, total=False):
     parent_id: str | None
     tag: str | None
     text: str | None
+    reason: Annotated[str | None, About("That an attempt at it failed for.")]
 
 
 class TaskFilter(TaskConditions, total=False):
-    """Which tasks a list, a count or a bulk action is about: those in one of the states, of one of the types."""
+    """Which tasks a list, a count or a bulk action is about: those in one of the states, of one of the types,
+    put in within a time."""
 
     status: str | Sequence[str]
     type: str | Sequence[str]
+    since: Annotated[str | None, About("Put in at this time or later: ISO 8601 with a zone.")]
+    until: Annotated[str | None, About("Put in before this time.")]
 
 
 class TaskFields(TypedDict, total=False):

@@ -113,14 +113,19 @@ class Filter:
     parent_id: str | None = None
     tag: str | None = None
     text: str | None = None  # found in title, prompt or payload
+    reason: str | None = None  # that an attempt at it failed for
+    since: Micros | None = None  # put in at this time or later
+    until: Micros | None = None  # put in before this time
+    oldest_first: bool = False  # else the newest come first
 
-    def conditions(self) -> dict[str, str]:
+    def conditions(self) -> dict[str, str | Micros]:
         """Those of one value that are given, by the name of the field."""
         values = {name: getattr(self, name) for name in _ONE_VALUE}
         return {name: value for name, value in values.items() if value is not None}
 
 
-_ONE_VALUE = [each.name for each in fields(Filter) if each.name not in ("workspace", "statuses", "types")]
+_OTHERS = ("workspace", "statuses", "types", "oldest_first")
+_ONE_VALUE = [each.name for each in fields(Filter) if each.name not in _OTHERS]
 
 
 class Embedding(NamedTuple):
@@ -314,7 +319,7 @@ class Store(Protocol):
         ...
 
     async def find(self, which: Filter, *, after: int, limit: int) -> list[Hot]:
-        """Newest first, by `seq` below `after` (0: from the newest)."""
+        """Newest first, by `seq` below `after`; with `oldest_first` above it. 0: from the first one."""
         ...
 
     async def tally(self, workspace: str) -> dict[tuple[Status, str], int]:

@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
+from rich.console import RenderableType
 from rich.tree import Tree
 
+from taskyard.api.codec import write
 from taskyard.app import Yard
 from taskyard.cli import completion, invocation
 from taskyard.cli.dag_file import SCHEMA
@@ -17,19 +19,26 @@ from taskyard.cli.invocation import AsJson, By, find_task, in_yard, show
 from taskyard.cli.terminal import Text, counted, cut, dollars, short, state, table, title_of
 from taskyard.core.task import TaskId
 from taskyard.features.dags.outline import DEEPEST_DRAWN, outline
-from taskyard.features.dags.views import DagInShort, DagView
+from taskyard.features.dags.views import DagEstimate, DagInShort, DagView
 from taskyard.features.tasks.views import Details, Task
 
 
 def submit(
     context: typer.Context,
     file: Annotated[str, typer.Argument(metavar="FILE", help="YAML, TOML or JSON; - reads YAML or JSON.")],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only check it, and say what it would cost by the history of its types.")
+    ] = False,
     by: By = "human:local",
     as_json: AsJson = False,
 ) -> None:
     """Put a whole DAG in, or nothing. `taskyard schema` prints the format."""
     from taskyard.cli.dag_text import dag_file  # noqa: PLC0415 - YAML is slow to import
 
+    if dry_run:
+        found = in_yard(context, lambda yard: yard.dags.estimate(dag_file(file), created_by=by))
+        show(as_json, write(found), *_estimate(found))
+        return
     dag = in_yard(context, lambda yard: yard.submit(dag_file(file), created_by=by))
     ids = {name: task.id for name, task in dag.tasks.items()}
     lines = Text.assemble(
@@ -40,6 +49,25 @@ def submit(
     show(as_json, {"dag_id": dag.id, "tasks": ids}, lines)
 
 
+def _estimate(found: DagEstimate) -> list[RenderableType]:
+    rows = [
+        (
+            each.type,
+            str(each.tasks),
+            str(each.seen),
+            "" if each.cost is None else dollars(each.cost),
+            "" if each.seconds is None else f"{each.seconds:.3g}",
+        )
+        for each in found.types
+    ]
+    columns = ("type", "tasks", "of the past", "each $", "each s")
+    total = f"{counted(found.tasks, 'task')}, about {dollars(found.cost)}, at least {found.seconds:.3g} s"
+    unknown = f"no history of {', '.join(found.unknown)}" if found.unknown else ""
+    over = "that is above its budget ceiling" if found.is_over_ceiling else ""
+    notes = [total, " → ".join(found.chain), unknown, over]
+    return [table(*columns, rows=rows, right=columns[1:]), *(Text(each) for each in notes if each)]
+
+
 def schema() -> None:
     """Print the JSON Schema of DAG files."""
     sys.stdout.write(json.dumps(SCHEMA, indent=2) + "\n")
@@ -47,6 +75,12 @@ def schema() -> None:
 
 def dags(
     context: typer.Context,
+    status: Annotated[list[str] | None, typer.Option("--status", "-s", help="May be repeated.")] = None,
+    text: Annotated[str | None, typer.Option("--text", "-q", help="Found in the title; or how the id begins.")] = None,
+    tag: Annotated[str | None, typer.Option(help="DAGs with this tag.")] = None,
+    created_by: Annotated[str | None, typer.Option(help="Who put them in, such as human:ada.")] = None,
+    since: Annotated[str | None, typer.Option(help="Put in at this time or later (ISO 8601).")] = None,
+    until: Annotated[str | None, typer.Option(help="Put in before this time.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 50,
     cursor: Annotated[str | None, typer.Option(help="The last DAG of the page before: from there on.")] = None,
     as_json: AsJson = False,
@@ -54,7 +88,16 @@ def dags(
     """List DAGs, newest first."""
 
     async def use(yard: Yard) -> list[DagInShort]:
-        return await yard.dags.list(limit=limit, cursor=cursor)
+        return await yard.dags.list(
+            limit=limit,
+            cursor=cursor,
+            status=status or (),
+            text=text,
+            tag=tag,
+            created_by=created_by,
+            since=since,
+            until=until,
+        )
 
     records = in_yard(context, use)
     value = [{"id": each.id, "title": each.title, "status": each.status.value} for each in records]

@@ -76,6 +76,18 @@ def add(
     show(as_json, write(view), Text(f"{view.schedule.id}: next at {upcoming or 'no time'}"))
 
 
+@app.command("next")
+def upcoming(
+    context: typer.Context,
+    when: Annotated[str, typer.Argument(help='As for `add`: "every weekday at 9am Europe/Berlin", "30 2 * * *"')],
+    as_json: AsJson = False,
+) -> None:
+    """Say how a time is understood, and the next five times that it names. Nothing is stored."""
+    found = in_yard(context, lambda yard: yard.schedules.preview(when))
+    meant = Text(f"{found.cron or 'interval'}, {found.timezone}", style="dim")
+    show(as_json, write(found), meant, *(Text(shown_time(at)) for at in found.next_times))
+
+
 @app.command("ls")
 def listed(context: typer.Context, as_json: AsJson = False) -> None:
     """Schedules, with their next times."""

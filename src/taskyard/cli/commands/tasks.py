@@ -24,6 +24,7 @@ from taskyard.core.units import Micros
 from taskyard.definition.task_fields import TaskFilter
 from taskyard.features.scores.views import ScoreView
 from taskyard.features.tasks.answers import Counted, Why
+from taskyard.features.tasks.lookup.queries import SORTS
 from taskyard.features.tasks.task_rows import TaskRow
 from taskyard.features.tasks.views import Details
 from taskyard.visible_text import visible
@@ -137,6 +138,12 @@ def listed(
     dag: Annotated[str | None, typer.Option(help="Tasks of this DAG.", autocompletion=completion.dags)] = None,
     tag: Annotated[str | None, typer.Option(help="Tasks with this tag.")] = None,
     text: Annotated[str | None, typer.Option("--text", "-q", help="Found in title, prompt or payload.")] = None,
+    queue: Annotated[str | None, typer.Option(help="Tasks of this queue.", autocompletion=completion.queues)] = None,
+    parent: Annotated[str | None, typer.Option(help="Tasks that this task spawned.")] = None,
+    reason: Annotated[str | None, typer.Option(help="Tasks at which an attempt failed for this reason.")] = None,
+    since: Annotated[str | None, typer.Option(help="Put in at this time or later (ISO 8601).")] = None,
+    until: Annotated[str | None, typer.Option(help="Put in before this time.")] = None,
+    sort: Annotated[str, typer.Option(help=f"One of {', '.join(SORTS)}.")] = "newest",
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 50,
     as_json: AsJson = False,
 ) -> None:
@@ -150,10 +157,15 @@ def listed(
         "dag_id": dag or None,
         "tag": tag or None,
         "text": text or None,
+        "queue": queue or None,
+        "parent_id": parent or None,
+        "reason": reason or None,
+        "since": since or None,
+        "until": until or None,
     }
 
     async def use(yard: Yard) -> tuple[list[TaskRow], str, Micros]:
-        rows = await yard.tasks.rows(**which, limit=limit)
+        rows = await yard.tasks.rows(**which, limit=limit, sort=sort)
         is_page = not as_json and len(rows) == limit  # only then there may be others, which are to be counted
         return rows, _how_many(len(rows), await yard.tasks.count(**which) if is_page else None), yard.now()
 

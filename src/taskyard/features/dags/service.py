@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Unpack
 
 from taskyard.core import dag as dags
 from taskyard.core.changes import (
@@ -10,6 +11,7 @@ from taskyard.core.changes import (
     ChangeSet,
     Edge,
     Lift,
+    Record,
     RecordChange,
 )
 from taskyard.core.dag import DagStatus
@@ -22,8 +24,10 @@ from taskyard.core.task import DagId, Hot, Status, TaskId, lone_task
 from taskyard.core.units import MicroUsd
 from taskyard.definition import arguments
 from taskyard.definition.fields import whole
-from taskyard.features.dags import walk
-from taskyard.features.dags.views import Dag, DagInShort, DagView, dag_in_short
+from taskyard.features.dags import listing, walk
+from taskyard.features.dags.estimates import Estimates
+from taskyard.features.dags.listing import DagFilter
+from taskyard.features.dags.views import Dag, DagEstimate, DagInShort, DagPage, DagView, dag_in_short
 from taskyard.features.tasks.answers import Cancelled
 from taskyard.features.tasks.cancellation import Cancellation
 from taskyard.features.tasks.creation import growth_limits
@@ -38,6 +42,8 @@ from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.options import LOCAL
 from taskyard.ledger.tracing import enqueue_span
 
+MOST_LOOKED_AT = 5_000  # graphs, for one page of those that match
+
 
 class Dags:
     def __init__(
@@ -48,6 +54,7 @@ class Dags:
         results: Results,
         cancellation: Cancellation,
         queries: Queries,
+        estimates: Estimates,
     ) -> None:
         self._ledger = ledger
         self._store = ledger.store
@@ -57,6 +64,7 @@ class Dags:
         self._results = results
         self._cancellation = cancellation
         self._queries = queries
+        self._estimates = estimates
 
     async def submit(self, dag: Mapping[str, object], *, created_by: str = BY_DEFAULT) -> Dag:
         """Put a whole graph in, or nothing. Its tasks name each other by `name`, or by ids they mint."""
@@ -70,6 +78,11 @@ class Dags:
 
         with enqueue_span(dag.get("tasks")):
             return await self._growth.commit_new(decide)
+
+    async def estimate(self, dag: Mapping[str, object], *, created_by: str = BY_DEFAULT) -> DagEstimate:
+        """What a graph would cost by the history of its types. It is checked as `submit` checks it, and not stored."""
+        _, made = await self._growth.graphed(dag, created_by=created_by)
+        return await self._estimates.of(made, arguments.money("budget_ceiling_usd", dag.get("budget_ceiling_usd")))
 
     async def _is_taken(self, dag_id: DagId) -> bool:
         """Whether there is such a graph, if only a lone task's, in whichever workspace: their tasks must not mix."""
@@ -152,14 +165,38 @@ class Dags:
             reserved=hot.reserved,
         )
 
-    async def list(self, *, limit: int = DEFAULT_LISTED, cursor: str | None = None) -> list[DagInShort]:
+    async def list(
+        self, *, limit: int = DEFAULT_LISTED, cursor: str | None = None, **which: Unpack[DagFilter]
+    ) -> list[DagInShort]:
         """Stored graphs, the highest id first: of those that the yard named, the newest.
 
-        The cursor is the id of the last one seen.
+        The cursor is the id of the last one seen. Where a filter is given, at most 5,000 graphs are looked at.
         """
+        return (await self.page(limit=limit, cursor=cursor, **which)).dags
+
+    async def page(
+        self, *, limit: int = DEFAULT_LISTED, cursor: str | None = None, **which: Unpack[DagFilter]
+    ) -> DagPage:
+        """The same, with the cursor of the next page, which there may be also after one that is not full."""
         if not 1 <= limit <= MOST_LISTED:
             raise InvalidInput("limit", f"must be from 1 to {MOST_LISTED}")
-        records = await self._store.page("dag", self._workspace, below=cursor, limit=limit)
+        wanted, found, seen = listing.asked(**which), list[Record](), 0
+        size = limit if wanted == listing.EVERYTHING else MOST_LISTED
+        while len(found) < limit and seen < MOST_LOOKED_AT:
+            records = await self._store.page("dag", self._workspace, below=cursor, limit=size)
+            seen += len(records)
+            for record in records:
+                cursor = record.id
+                if listing.matches(wanted, record):
+                    found.append(record)
+                    if len(found) == limit:
+                        break
+            if len(records) < size and (not records or cursor == records[-1].id):
+                cursor = None
+                break
+        return DagPage(await self._in_short(found), cursor)
+
+    async def _in_short(self, records: Sequence[Record]) -> list[DagInShort]:
         limits = await self._store.limits(self._workspace, [dag_ceiling(record.id) for record in records])
         return [dag_in_short(record, limits.get(dag_ceiling(record.id))) for record in records]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from taskyard.core.changes import Edge, Limit, Record
 from taskyard.core.dag import DagStatus
@@ -45,6 +45,30 @@ class DagView:
 
 
 @view
+class TypeEstimate:
+    """What tasks of one type come to: means of the last 100 that ended."""
+
+    type: str
+    tasks: Annotated[int, About("How many of the graph are of this type.")]
+    seen: Annotated[int, About("How many ended tasks the means are of; 0: there is no history.")]
+    cost: Annotated[Money | None, About("Of one task.")]
+    seconds: Annotated[float | None, About("From the start of its last attempt to its completion.")]
+
+
+@view
+class DagEstimate:
+    """What a graph would come to by the history of its types. Nothing was stored."""
+
+    tasks: int
+    cost: Annotated[Money, About("Of all tasks whose types have a history.")]
+    seconds: Annotated[float, About("Along the longest chain, where nothing waits for an agent.")]
+    chain: Annotated[tuple[str, ...], About("The names of the tasks of the longest chain, in order.")]
+    unknown: Annotated[tuple[str, ...], About("Types without a history.")]
+    is_over_ceiling: Annotated[bool, About("Whether the cost is above the graph's `budget_ceiling_usd`.")]
+    types: tuple[TypeEstimate, ...]
+
+
+@view
 class DagInbox:
     """The inbox that gets items about what becomes of a graph."""
 
@@ -68,6 +92,13 @@ class DagInShort:
     spent: Money
     budget_ceiling: Money | None
     inbox: Annotated[DagInbox | None, About("The inbox that gets items about it.")]
+
+
+class DagPage(NamedTuple):
+    """Graphs of a list, and where the next page begins."""
+
+    dags: list[DagInShort]
+    cursor: Annotated[str | None, About("Of the next page; null on the last.")]
 
 
 def dag_in_short(record: Record, limit: Limit | None) -> DagInShort:

@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 
 from taskyard.core.changes import ChangeSet, Record, merged
 from taskyard.core.errors import InvalidInput, NotFound
-from taskyard.core.units import DAY, SECOND
+from taskyard.core.units import DAY, SECOND, Micros
 from taskyard.definition import arguments, fields
 from taskyard.features.schedules.agenda import Agenda
-from taskyard.features.schedules.rules import KIND, Busy, Gap, Misfire, Overlap, Schedule, schedule_of
+from taskyard.features.schedules.rules import KIND, Busy, Gap, Misfire, Overlap, Schedule, Timing, schedule_of
 from taskyard.features.schedules.schedule_firing import ScheduleFiring, cause_of, source_of, values_at, with_fires
 from taskyard.features.schedules.timetable import timed, times
-from taskyard.features.schedules.views import ScheduleView
+from taskyard.features.schedules.views import Preview, ScheduleView
 from taskyard.features.sources import fires
 from taskyard.features.sources.fire_log import FireLog
 from taskyard.features.sources.fires import Fire, FireOutcome, source_id
@@ -75,13 +75,7 @@ class Schedules:
         `replace` puts it in the place of one of the same id, which goes on from now.
         """
         now = self._ledger.now()
-        timing = timed(
-            fields.text(when, "when", most=1000),
-            gap=fields.optional(fields.choice(Gap))(gap, "gap"),
-            overlap=fields.optional(fields.choice(Overlap))(overlap, "overlap"),
-            starts_at=fields.optional(fields.moment)(starts_at, "starts_at") or now,
-            ends_at=fields.optional(fields.moment)(ends_at, "ends_at"),
-        )
+        timing = _timing(when, gap, overlap, starts_at, ends_at, now)
         schedule = Schedule(
             id=source_id("id", schedule_id),
             timing=timing,
@@ -109,6 +103,21 @@ class Schedules:
             )
 
         return self._view(await self._ledger.commit(decide))
+
+    async def preview(
+        self,
+        when: str,
+        *,
+        gap: str | None = None,
+        overlap: str | None = None,
+        starts_at: object = None,
+        ends_at: object = None,
+    ) -> Preview:
+        """How a time is understood, and the next five times that it names. Nothing is stored."""
+        now = self._ledger.now()
+        timing = _timing(when, gap, overlap, starts_at, ends_at, now)
+        upcoming = tuple(islice(times(timing, now), NEXT_SHOWN))
+        return Preview(timing.text, timing.cron, timing.zone, upcoming)
 
     async def list(self) -> list[ScheduleView]:
         """The schedules of this workspace, by their ids."""
@@ -172,3 +181,14 @@ class Schedules:
     def _view(self, schedule: Schedule, last: Sequence[Fire] = ()) -> ScheduleView:
         upcoming = islice(times(schedule.timing, schedule.seen), NEXT_SHOWN if schedule.next_at is not None else 0)
         return ScheduleView(schedule, tuple(upcoming), tuple(last))
+
+
+def _timing(when: str, gap: str | None, overlap: str | None, starts_at: object, ends_at: object, now: Micros) -> Timing:
+    """What was asked for, each part checked."""
+    return timed(
+        fields.text(when, "when", most=1000),
+        gap=fields.optional(fields.choice(Gap))(gap, "gap"),
+        overlap=fields.optional(fields.choice(Overlap))(overlap, "overlap"),
+        starts_at=fields.optional(fields.moment)(starts_at, "starts_at") or now,
+        ends_at=fields.optional(fields.moment)(ends_at, "ends_at"),
+    )

@@ -9,6 +9,15 @@ from taskyard.features.schedules.rules import Schedule
 from taskyard.features.sources.fires import Fire
 
 
+class Preview(NamedTuple):
+    """How a time was understood, and what it comes to."""
+
+    when: str
+    cron: Annotated[str | None, About("None: an interval.")]
+    timezone: str
+    next_times: tuple[Time, ...]
+
+
 class ScheduleView(NamedTuple):
     schedule: Annotated[Schedule, FLAT]
     next_times: tuple[Time, ...] = ()

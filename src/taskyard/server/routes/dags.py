@@ -6,20 +6,17 @@ from typing import Annotated
 
 from fastapi import Path, Query, Response
 
-from taskyard.api import calls, openapi, requests
+from taskyard.api import calls, requests
 from taskyard.api.codec import write
 from taskyard.api.openapi import DONE, model
 from taskyard.core.json_value import compact
-from taskyard.definition.view import About
-from taskyard.features.dags.views import Dag, DagInShort, DagView
+from taskyard.features.dags.views import Dag, DagEstimate, DagPage, DagView
 from taskyard.features.tasks.answers import Cancelled
 from taskyard.ledger.turns import in_turns
-from taskyard.server.routes.tasks import Limit
+from taskyard.server.routes.tasks import Limit, Since, Until
 from taskyard.server.routing import Calling, Routes, answer, spelled
 
 routes = Routes("dags")
-NEXT = Annotated[str | None, About("Of the next page; null on the last.")]
-DAGS = openapi.answer("DagList", dags=list[DagInShort], cursor=NEXT)
 CANCEL = requests.CancelDag()  # what is asked for without a body
 DagAt = Annotated[str, Path(description="A DAG's id.", max_length=255)]
 
@@ -31,13 +28,34 @@ async def submit(caller: Calling, draft: requests.DagDraft) -> Response:
     return await _submitted(await caller.yard.submit(draft.fields(tasks), created_by=caller.by))
 
 
-@routes.add(calls.DAGS, DAGS)
+@routes.add(calls.ESTIMATE, model(DagEstimate))
+async def estimate(caller: Calling, draft: requests.DagDraft) -> Response:
+    """What a graph would cost by the history of its types. It is checked as one that is put in, and not stored."""
+    tasks = await in_turns(requests.TaskDraft.fields, draft.tasks)
+    return answer(write(await caller.yard.dags.estimate(draft.fields(tasks), created_by=caller.by)))
+
+
+@routes.add(calls.DAGS, model(DagPage))
 async def dags(
-    caller: Calling, limit: Limit = 50, cursor: Annotated[str | None, Query(max_length=255)] = None
+    caller: Calling,
+    *,
+    status: Annotated[list[str], Query()] = [],  # noqa: B006 - read, never written
+    q: Annotated[str | None, Query(description="Found in the title, or what the id begins with.")] = None,
+    tag: str | None = None,
+    created_by: str | None = None,
+    since: Since = None,
+    until: Until = None,
+    limit: Limit = 50,
+    cursor: Annotated[str | None, Query(max_length=255)] = None,
 ) -> Response:
-    """Stored graphs, newest first. `cursor` is that of the page before; none comes after the last."""
-    found = await caller.yard.dags.list(limit=limit, cursor=cursor)
-    return answer({"dags": write(found), "cursor": found[-1].id if len(found) == limit else None})
+    """Stored graphs, newest first. `cursor` is that of the page before; none comes after the last.
+
+    Where a filter is given, at most 5,000 graphs are looked at for a page: it may have a cursor and not be full.
+    """
+    page = await caller.yard.dags.page(
+        status=status, text=q, tag=tag, created_by=created_by, since=since, until=until, limit=limit, cursor=cursor
+    )
+    return answer(write(page))
 
 
 @routes.add(calls.DAG, model(DagView))

@@ -10,7 +10,7 @@ from taskyard.api import calls, openapi
 from taskyard.api import request_models as models
 from taskyard.api.codec import write
 from taskyard.api.openapi import DONE, model
-from taskyard.features.schedules.views import ScheduleView
+from taskyard.features.schedules.views import Preview, ScheduleView
 from taskyard.features.sources.fires import Fire
 from taskyard.server.routes.sources import FIRES, Below, Limit
 from taskyard.server.routing import Calling, Routes, answer
@@ -40,6 +40,12 @@ async def add_schedule(caller: Calling, draft: models.ScheduleDraft) -> Response
         by=caller.by,
     )
     return answer(write(added), 201)
+
+
+@routes.add(calls.PREVIEW_SCHEDULE, model(Preview))
+async def preview_schedule(caller: Calling, asked: models.PreviewSchedule) -> Response:
+    """How a time is understood, and the next five times that it names. Nothing is stored."""
+    return answer(write(await caller.yard.schedules.preview(**asked.model_dump())))
 
 
 @routes.add(calls.SCHEDULES, SCHEDULES)

@@ -18,6 +18,7 @@ from taskyard.features.artifacts import views as files
 from taskyard.features.attempts.views import Child, Input, Receipt
 from taskyard.features.tasks import multica
 from taskyard.features.tasks.answers import Acted, Cancelled, Counted, Relations, Why
+from taskyard.features.tasks.lookup.queries import SORTS, SUGGESTED, cursor_after
 from taskyard.features.tasks.multica import AttemptTask
 from taskyard.features.tasks.task_rows import TaskRow
 from taskyard.features.tasks.views import Details, Task
@@ -43,6 +44,7 @@ TASK_PAGE = openapi.answer(
     total=Annotated[int | None, About("How many tasks match, counted up to 1,000; null where `short` is asked for.")],
     more=Annotated[bool | None, About("Whether there are more than `total`; null where `short` is asked for.")],
 )
+SUGGESTIONS = openapi.answer("Suggestions", values=list[str])
 INPUTS = openapi.answer("Inputs", inputs=list[Input])
 CHILDREN = openapi.answer("Children", children=list[Child] | None)
 # What is asked for by calls without a body.
@@ -51,6 +53,10 @@ AttemptAt = Annotated[str, Path(description="A task's id, or that of an attempt 
 TaskAt = Annotated[AttemptAt, AfterValidator(multica.task_of)]
 IssueAt = Annotated[str, Path(description="An issue's id.", max_length=249)]
 Limit = Annotated[int, Query(ge=1, le=200)]
+Reason = Annotated[str | None, Query(description="That an attempt at the task failed for.", max_length=255)]
+Since = Annotated[str | None, Query(description="Put in at this time or later: ISO 8601 with a zone.", max_length=64)]
+Until = Annotated[str | None, Query(description="Put in before this time.", max_length=64)]
+Sort = Annotated[str, Query(description=f"One of {', '.join(SORTS)}.", max_length=20)]
 SHOWN_LEASE = Header(alias=files.LEASE, description="The lease that the claim gave.", max_length=255)
 Lease = Annotated[str | None, SHOWN_LEASE]
 SPAWNED = openapi.answer("Spawned", task_ids=list[str])
@@ -88,6 +94,10 @@ async def find(
     parent: str | None = None,
     tag: str | None = None,
     q: str | None = None,
+    reason: Reason = None,
+    since: Since = None,
+    until: Until = None,
+    sort: Sort = "newest",
     limit: Limit = 50,
     cursor: Annotated[int, Query(ge=0, le=2**53)] = 0,
     short: Annotated[bool, Query(description="Each task as one line, without anything long.")] = False,
@@ -95,6 +105,7 @@ async def find(
 ) -> Response:
     """Tasks, newest first. `cursor` is that of the page before; none comes after the last.
 
+    By `updated`, `priority`, `failures`, `cost` or `took`, the newest 2,000 that match are sorted, most of it first.
     In a view, `status` has its words, and a page may show fewer or more than `limit`: it is a page of whole tasks.
     """
     which: TaskFilter = {
@@ -107,13 +118,16 @@ async def find(
         "parent_id": parent,
         "tag": tag,
         "text": q,
+        "reason": reason,
+        "since": since,
+        "until": until,
     }
     if short and view is None:
-        rows = await caller.yard.tasks.rows(**which, limit=limit, cursor=cursor)
-        after = rows[-1].seq if len(rows) == limit else None
+        rows = await caller.yard.tasks.rows(**which, limit=limit, cursor=cursor, sort=sort)
+        after = cursor_after(rows, limit, cursor, sort)
         return answer({"tasks": write(rows), "cursor": after, "total": None, "more": None})
-    tasks = await caller.yard.find(**which, limit=limit, cursor=cursor)
-    after = tasks[-1].seq if len(tasks) == limit else None
+    tasks = await caller.yard.find(**which, limit=limit, cursor=cursor, sort=sort)
+    after = cursor_after(tasks, limit, cursor, sort)
     is_whole = not cursor and after is None
     total, more = (len(tasks), False) if is_whole else await caller.yard.tasks.total(**which)
     own: list[Json] = [task.to_dict() for task in tasks]
@@ -134,6 +148,9 @@ async def count(
     parent: str | None = None,
     tag: str | None = None,
     q: str | None = None,
+    reason: Reason = None,
+    since: Since = None,
+    until: Until = None,
 ) -> Response:
     """How many tasks match, by status: all of them, or the newest of too many."""
     counted = await caller.yard.tasks.count(
@@ -146,8 +163,21 @@ async def count(
         parent_id=parent,
         tag=tag,
         text=q,
+        reason=reason,
+        since=since,
+        until=until,
     )
     return answer(write(counted))
+
+
+@routes.add(calls.SUGGEST, SUGGESTIONS)
+async def suggest(
+    caller: Calling,
+    field: Annotated[str, Query(description=f"One of {', '.join(SUGGESTED)}.", max_length=20)],
+    begins: Annotated[str, Query(max_length=255)] = "",
+) -> Response:
+    """What a filter of the list may be set to, where it begins so: at most 20."""
+    return answer({"values": [*await caller.yard.tasks.suggest(field, begins=begins)]})
 
 
 @routes.add(calls.GET, model(Details) | SHOWN_ATTEMPT)

@@ -80,7 +80,7 @@ from taskyard.stores.memory.streams import MemoryStreams
 from taskyard.stores.memory.tables import Tables, copied
 from taskyard.stores.shared import prune_batches, vectors
 from taskyard.stores.shared.commits.change_sets import check_consistency
-from taskyard.stores.shared.filters import matches
+from taskyard.stores.shared.filters import has_failed_for, matches
 from taskyard.stores.shared.identity import yard_identity
 from taskyard.stores.shared.migrations import Schemaless
 from taskyard.stores.shared.paging import page_range
@@ -337,11 +337,15 @@ class MemoryStore(MemoryStreams, Schemaless):
         return Prunable(tuple(found), cursor)
 
     async def find(self, which: Filter, *, after: int, limit: int) -> list[Hot]:
-        definitions = self._tables.definitions
+        tables, oldest = self._tables, which.oldest_first
         found = self._tasks_where(
-            lambda hot: (after == 0 or hot.seq < after) and matches(which, hot, definitions[hot.id])
+            lambda hot: (
+                (after == 0 or (hot.seq > after if oldest else hot.seq < after))
+                and matches(which, hot, tables.definitions[hot.id])
+                and has_failed_for(which.reason, tables.attempts.get(hot.id, {}).values())
+            )
         )
-        return found[::-1][:limit]
+        return found[:limit] if oldest else found[::-1][:limit]
 
     async def tally(self, workspace: str) -> dict[tuple[Status, str], int]:
         definitions = self._tables.definitions

@@ -274,7 +274,7 @@ async def _find(reader: PostgresReader, which: Filter, after: int, limit: int) -
 
 async def _found(reader: PostgresReader, which: Filter, after: int, limit: int) -> list[rows.Row]:
     wanted: dict[str, Any] = {
-        "after": after or None,
+        "beyond" if which.oldest_first else "after": after or None,
         "statuses": list(which.statuses) or None,
         "types": list(which.types) or None,
         **which.conditions(),
@@ -286,7 +286,7 @@ async def _found(reader: PostgresReader, which: Filter, after: int, limit: int) 
     asked = {name: value for name, value in wanted.items() if value is not None}
     pieces = [reader.sql["find"], *held]
     pieces += [reader.sql[f"find_{name}"].replace("$1", f"${next(numbers)}") for name in asked]
-    pieces.append(reader.sql["find_newest"].replace("$1", f"${next(numbers)}"))
+    pieces.append(reader.sql["find_oldest" if which.oldest_first else "find_newest"].replace("$1", f"${next(numbers)}"))
     return await reader.connection.fetch("\n".join(pieces), which.workspace, *asked.values(), limit)
 
 

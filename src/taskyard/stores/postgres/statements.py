@@ -25,7 +25,7 @@ from taskyard.stores.shared.sql_files import parse_statements, read_files
 
 _FILES = (
     *("opening.sql", "writing.sql", "moving.sql", "blocking.sql", "claiming.sql", "removing.sql", "reading.sql"),
-    *("log.sql", "checks.sql", "embeddings.sql", "copying.sql", "streams.sql"),
+    *("log.sql", "checks.sql", "embeddings.sql", "copying.sql", "streams.sql", "lists.sql"),
 )
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,47}")
 _YARD = re.compile(r"\byard\.")

@@ -44,7 +44,7 @@ from taskyard.stores.redis.connection.server import RedisServer
 from taskyard.stores.redis.encoding import NONE, Reply, Word, or_nul
 from taskyard.stores.redis.scripts import CHECK, READ
 from taskyard.stores.shared import vectors
-from taskyard.stores.shared.filters import matches
+from taskyard.stores.shared.filters import has_failed_for, matches
 from taskyard.stores.shared.identity import yard_identity
 from taskyard.stores.shared.log_rows import split_number
 from taskyard.stores.shared.paging import PageRange
@@ -294,25 +294,30 @@ async def prunable(reader: RedisReader, before: Micros, limit: int, dead_too: bo
 
 
 async def find(reader: RedisReader, which: Filter, after: int, limit: int) -> list[Hot]:
-    """Find by the index of each status and type, newest first; the definition decides on what the indexes lack."""
-    names = await _indexes(reader, which)
-    below = f"({after}" if after else "+inf"
+    """Find by the index of each status and type, in order; the definition decides on what the indexes lack."""
+    names, oldest = await _indexes(reader, which), int(which.oldest_first)
+    bound = f"({after}" if after else ("-inf" if oldest else "+inf")
     if _is_indexed(which) and not which.statuses & _LISTED_TOGETHER:
-        return [
-            encoding.parse_hot(flat) for flat, _ in await reader.run("newest", below, limit, 0, *_with_length(names))
-        ]
+        rows = await reader.run("listed", bound, limit, 0, oldest, *_with_length(names))
+        return [encoding.parse_hot(flat) for flat, _ in rows]
     found: list[Hot] = []
     size = min(2 * limit, _PAGE) if _is_indexed(which) else _PAGE  # few of those that are listed as ready are held
     while len(found) < limit:
         page = [
             (encoding.parse_hot(row), encoding.parse_definition(row, text))
-            for row, text in await reader.run("newest", below, size, 1, *_with_length(names))
+            for row, text in await reader.run("listed", bound, size, 1, oldest, *_with_length(names))
         ]
-        found += [hot for hot, definition in page if matches(which, hot, definition)]
+        matching = [hot for hot, definition in page if matches(which, hot, definition)]
+        found += matching if which.reason is None else await _failed_for(reader, which.reason, matching)
         if len(page) < size:
             break
-        below = f"({page[-1][0].seq}"
+        bound = f"({page[-1][0].seq}"
     return found[:limit]
+
+
+async def _failed_for(reader: RedisReader, reason: str, hots: Sequence[Hot]) -> list[Hot]:
+    tried = await histories(reader, [hot.id for hot in hots if hot.attempt])
+    return [hot for hot in hots if has_failed_for(reason, tried.get(hot.id, ()))]
 
 
 def _is_indexed(which: Filter) -> bool:

@@ -301,37 +301,38 @@ function reads.prunable()
 end
 
 -- Id and number of those that are held, of all workspaces.
-local function gather_held(below, found)
-  local most = tonumber(string.match(below, '%d+')) or math.huge
+local function gather_held(bound, oldest, found)
+  local edge = tonumber(string.match(bound, '%d+'))
   for _, member in ipairs(redis.call('ZRANGE', yard .. 'held-agents', 0, -1)) do
     local place = string.match(member, '^[^%z]*%z(.*)$')
     local seq = tonumber(string.sub(place, 1, 14))
-    if seq < most then
+    if not edge or (oldest and seq > edge) or (not oldest and seq < edge) then
       found[#found + 1] = {id_at(place), seq}
     end
   end
 end
 
-local function gather_newest(name, below, limit, found)
-  local flat = redis.call('ZREVRANGEBYSCORE', yard .. name, below, '-inf', 'WITHSCORES', 'LIMIT', 0, limit)
+local function gather_listed(name, bound, oldest, limit, found)
+  local order, other = oldest and 'ZRANGEBYSCORE' or 'ZREVRANGEBYSCORE', oldest and '+inf' or '-inf'
+  local flat = redis.call(order, yard .. name, bound, other, 'WITHSCORES', 'LIMIT', 0, limit)
   for place = 1, #flat, 2 do
     found[#found + 1] = {flat[place], tonumber(flat[place + 1])}
   end
 end
 
--- The newest below a number, of all these sorted sets together; with their definitions where these are asked for.
-function reads.newest()
-  local below, limit, defined = take(), take_number(), take() == '1'
+-- The newest below a number, or the oldest above it, of all these sorted sets; with their definitions where asked for.
+function reads.listed()
+  local bound, limit, defined, oldest = take(), take_number(), take() == '1', take() == '1'
   local found = {}
   for _, name in ipairs(take_many()) do
     if name == 'held-agents' then
-      gather_held(below, found)
+      gather_held(bound, oldest, found)
     else
-      gather_newest(name, below, limit, found)
+      gather_listed(name, bound, oldest, limit, found)
     end
   end
   table.sort(found, function(one, other)
-    return one[2] > other[2]
+    return (one[2] > other[2]) ~= oldest
   end)
   local rows = {}
   for place = 1, math.min(limit, #found) do

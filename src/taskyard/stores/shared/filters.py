@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from taskyard.core.task import Definition, Hot
+from collections.abc import Iterable
+
+from taskyard.core.task import Attempt, Definition, Hot
 from taskyard.stores.contract import Filter
 
 
 def matches(which: Filter, hot: Hot, definition: Definition) -> bool:
-    """Whether the task meets every condition of the filter."""
+    """Whether the task meets every condition of the filter but `reason`, for which its attempts must be read."""
     holder = hot.agent if hot.status.is_held else None
     texts = (definition.title, definition.prompt, definition.payload)
     return (
@@ -19,9 +21,16 @@ def matches(which: Filter, hot: Hot, definition: Definition) -> bool:
         and which.subject in (None, definition.subject)
         and which.dag_id in (None, hot.dag_id)
         and which.parent_id in (None, definition.parent_id)
+        and (which.since is None or hot.created_at >= which.since)
+        and (which.until is None or hot.created_at < which.until)
         and (which.tag is None or which.tag in definition.tags)
         and (which.text is None or any(which.text.casefold() in text.casefold() for text in texts))
     )
+
+
+def has_failed_for(reason: str | None, attempts: Iterable[Attempt]) -> bool:
+    """Whether one of the attempts failed for this reason; no reason: any task will do."""
+    return reason is None or any(attempt.reason == reason for attempt in attempts)
 
 
 def may_mention(body: str, wanted: str) -> bool:

@@ -269,7 +269,7 @@ def prunable(connection: apsw.Connection, before: Micros, limit: int, dead_too: 
 
 def find(connection: apsw.Connection, which: Filter, after: int, limit: int) -> list[Hot]:
     wanted: dict[str, Any] = {
-        "after": after or None,
+        "beyond" if which.oldest_first else "after": after or None,
         **_wanted_statuses(which.statuses),
         "type": next(iter(which.types)) if len(which.types) == 1 else None,
         "types": json_list(which.types) if len(which.types) > 1 else None,
@@ -278,7 +278,8 @@ def find(connection: apsw.Connection, which: Filter, after: int, limit: int) -> 
     if which.queue == _DEFAULT_QUEUE:
         wanted["default_queue"] = wanted.pop("queue")
     asked = {name: value for name, value in wanted.items() if value is not None}
-    sql = "\n".join([SQL["find"], *(SQL[f"find_{name}"] for name in asked), SQL["find_newest"]])
+    order = SQL["find_oldest" if which.oldest_first else "find_newest"]
+    sql = "\n".join([SQL["find"], *(SQL[f"find_{name}"] for name in asked), order])
     values = {**asked, "workspace": which.workspace, "limit": limit}
     return [rows.parse_hot(row) for row in connection.execute(sql, values)]
 

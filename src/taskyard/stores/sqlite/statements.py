@@ -24,7 +24,7 @@ from taskyard.stores.shared.sql_files import parse_statements, read_files
 
 _FILES = (
     *("writing.sql", "tasks.sql", "log.sql", "removing.sql", "reading.sql", "checking.sql", "copying.sql"),
-    "streams.sql",
+    *("streams.sql", "lists.sql"),
 )
 
 # How many rows one statement writes. There are few sizes, so that each statement is prepared once and reused.

@@ -298,8 +298,14 @@ def _with_ids(row: Mapping[str, object], task_id: TaskId, ids: Mapping[str, Task
     depends = fields.get("depends_on")
     if isinstance(depends, list | tuple):
         named = cast(Iterable[object], depends)
-        fields["depends_on"] = [ids.get(each, each) if isinstance(each, str) else each for each in named]
+        fields["depends_on"] = [_id_of(each, ids) if isinstance(each, str) else each for each in named]
     return fields
+
+
+def _id_of(name: str, ids: Mapping[str, TaskId]) -> str:
+    if name not in ids and not name.startswith("task_"):
+        raise InvalidInput("depends_on", f"must name a task of the graph, or the id of a task: {name[:100]} is neither")
+    return ids.get(name, name)
 
 
 def _queue_of(fields: object) -> str:

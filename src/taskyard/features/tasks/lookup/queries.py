@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Unpack
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.task import Hot, Status, TaskId
-from taskyard.core.units import MicroUsd
+from taskyard.core.record_kinds import DEAD
+from taskyard.core.task import Definition, Hot, Reason, Status, TaskId
+from taskyard.core.units import Micros, MicroUsd
+from taskyard.definition import arguments, fields
 from taskyard.definition.task_fields import TaskConditions, TaskFilter
 from taskyard.features.tasks.answers import Counted, Relations, Total
 from taskyard.features.tasks.parts import AttemptView, attempt_view
@@ -22,6 +25,13 @@ DEFAULT_LISTED = 50
 MOST_COUNTED = 10_000
 MOST_TOTAL = 1_000  # of a list: beyond that it is enough to know that there are more
 COUNTED_AT_ONCE = 1000
+MOST_SORTED = 2_000  # of what matches, by what no store has in order
+MOST_SUGGESTED = 20
+SUGGESTED_FROM = 500  # tasks
+SUGGESTED = ("type", "queue", "agent", "subject", "tag", "reason")
+SORTS = ("newest", "oldest", "updated", "priority", "failures", "cost", "took")
+_BY_ARRIVAL = ("newest", "oldest")
+_LAST = 101  # behind every priority
 
 
 class Queries:
@@ -35,26 +45,92 @@ class Queries:
         attempts = await self._store.attempts((await self._ledger.load(TaskId(task_id))).id)
         return [attempt_view(attempt) for attempt in attempts]
 
-    async def find(self, *, limit: int = DEFAULT_LISTED, cursor: int = 0, **which: Unpack[TaskFilter]) -> list[Task]:
-        """Tasks, newest first. The cursor is the `seq` of the last one seen."""
+    async def find(
+        self, *, limit: int = DEFAULT_LISTED, cursor: int = 0, sort: str = "newest", **which: Unpack[TaskFilter]
+    ) -> list[Task]:
+        """Tasks, newest first. The cursor is the `seq` of the last one seen.
+
+        `sort` may be `oldest`, with the same cursor. By `updated`, `priority`, `failures`, `cost` or `took`, the newest
+        2,000 that match are sorted, the most of it first, and the cursor is how many were seen.
+        """
         if not 1 <= limit <= MOST_LISTED:
             raise InvalidInput("limit", f"must be from 1 to {MOST_LISTED}")
-        return await self.tasks(await self._store.find(self.filter(**which), after=cursor, limit=limit))
+        if sort not in SORTS:
+            raise InvalidInput("sort", f"must be one of {', '.join(SORTS)}")
+        wanted = self.filter(**which)
+        if sort in _BY_ARRIVAL:
+            ordered = replace(wanted, oldest_first=sort == "oldest")
+            return await self.tasks(await self._store.find(ordered, after=cursor, limit=limit))
+        found = await self._store.find(wanted, after=0, limit=MOST_SORTED)
+        return await self.tasks((await self._sorted(found, sort))[cursor : cursor + limit])
+
+    async def _sorted(self, hots: Sequence[Hot], sort: str) -> list[Hot]:
+        now = self._ledger.now()
+        costs = await self.costs_of(hots) if sort == "cost" else {}
+        definitions = await self._store.definitions([hot.id for hot in hots]) if sort == "priority" else {}
+        keys: dict[str, Callable[[Hot], int]] = {
+            "updated": lambda hot: -hot.updated_at,
+            "failures": lambda hot: -hot.failures,
+            "took": lambda hot: -_took(hot, now),
+            "cost": lambda hot: -costs[hot.id],
+            "priority": lambda hot: definitions[hot.id].priority if hot.id in definitions else _LAST,
+        }
+        return sorted(hots, key=keys[sort])  # equals stay in their order: newest first
+
+    async def suggest(self, field: str, *, begins: str = "") -> list[str]:
+        """What a filter may be set to, where it begins so: what is there already, at most 20, in order.
+
+        Queues, subjects and tags are those of the newest 500 tasks. Case does not matter.
+        """
+        if field not in SUGGESTED:
+            raise InvalidInput("field", f"must be one of {', '.join(SUGGESTED)}")
+        start = arguments.words("begins", begins, most=255).casefold()
+        found = sorted({each for each in await self._known(field) if each.casefold().startswith(start)})
+        return found[:MOST_SUGGESTED]
+
+    async def _known(self, field: str) -> Iterable[str]:
+        match field:
+            case "type":
+                return {type_ for types in (await self.stats()).values() for type_ in types}
+            case "agent":
+                agents = (await self._ledger.configuration.current()).agents
+                return {name for each in agents.values() for name in (each.id, each.type)}
+            case "reason":
+                dead = await self._store.page("dead", self._workspace, limit=MOST_LISTED)
+                return {*Reason, *(DEAD.of(record)["reason"] for record in dead)}
+            case _:
+                newest = await self._store.find(Filter(workspace=self._workspace), after=0, limit=SUGGESTED_FROM)
+                definitions = (await self._store.definitions([hot.id for hot in newest])).values()
+                return {value for each in definitions for value in _values_of(each, field)}
 
     def filter(
-        self, *, status: str | Sequence[str] = (), type: str | Sequence[str] = (), **which: Unpack[TaskConditions]
+        self,
+        *,
+        status: str | Sequence[str] = (),
+        type: str | Sequence[str] = (),
+        since: str | None = None,
+        until: str | None = None,
+        **which: Unpack[TaskConditions],
     ) -> Filter:
-        statuses = frozenset(_status(word) for word in _several(status))
-        return Filter(workspace=self._workspace, statuses=statuses, types=frozenset(_several(type)), **which)
+        return Filter(
+            workspace=self._workspace,
+            statuses=frozenset(_status(word) for word in _several(status)),
+            types=frozenset(_several(type)),
+            since=_moment("since", since),
+            until=_moment("until", until),
+            **which,
+        )
 
     async def tasks(self, hots: Sequence[Hot]) -> list[Task]:
         """The tasks of these rows, but for those that were pruned since the rows were read."""
         definitions = await self._store.definitions([hot.id for hot in hots])
         return [Task(hot, definitions[hot.id]) for hot in hots if hot.id in definitions]
 
-    async def rows(self, *, limit: int = DEFAULT_LISTED, cursor: int = 0, **which: Unpack[TaskFilter]) -> list[TaskRow]:
+    async def rows(
+        self, *, limit: int = DEFAULT_LISTED, cursor: int = 0, sort: str = "newest", **which: Unpack[TaskFilter]
+    ) -> list[TaskRow]:
         """The same, each task as one line without anything long."""
-        tasks = await self.find(limit=limit, cursor=cursor, **which)
+        tasks = await self.find(limit=limit, cursor=cursor, sort=sort, **which)
         costs = await self.costs_of([stored_task(task)[0] for task in tasks])
         return [row_of(task, costs[task.id]) for task in tasks]
 
@@ -133,6 +209,32 @@ class Queries:
         for (status, type_), count in (await self._store.tally(self._workspace)).items():
             figures[status.value][type_] = count
         return figures
+
+
+def cursor_after(page: Sequence[Task | TaskRow], limit: int, cursor: int, sort: str) -> int | None:
+    """Where the next page of a list begins; None after the last one."""
+    if len(page) < limit:
+        return None
+    if sort in _BY_ARRIVAL:
+        return page[-1].seq
+    return cursor + limit if cursor + limit < MOST_SORTED else None
+
+
+def _took(hot: Hot, now: Micros) -> int:
+    if hot.started_at is None:
+        return -1
+    return (hot.updated_at if hot.status.is_final else now) - hot.started_at
+
+
+def _values_of(definition: Definition, field: str) -> Sequence[str]:
+    if field == "tag":
+        return definition.tags
+    value = definition.queue if field == "queue" else definition.subject
+    return () if value is None else (value,)
+
+
+def _moment(name: str, given: str | None) -> Micros | None:
+    return None if given is None else fields.moment(given, name)
 
 
 def _several(words: str | Sequence[str]) -> Sequence[str]:

@@ -1,0 +1,1 @@
+"""Lists that somebody wants to see again, under names that everybody in the workspace can use."""
