@@ -36,6 +36,8 @@ const client: QueryClient = new QueryClient({
 const Overview = lazy(() => import("./pages/overview/overview"));
 const Tasks = lazy(() => import("./pages/tasks/tasks"));
 const Task = lazy(() => import("./pages/task/task"));
+const NewTask = lazy(() => import("./pages/new/new-task"));
+const NewDag = lazy(() => import("./pages/new/new-dag"));
 const Dags = lazy(() => import("./pages/dags/dags"));
 const Dag = lazy(() => import("./pages/dag/dag"));
 const DeadLetters = lazy(() => import("./pages/dead-letters/dead-letters"));
@@ -58,8 +60,10 @@ const router = createBrowserRouter([
         children: [
           { index: true, Component: Overview },
           { path: "tasks", Component: Tasks },
+          { path: "tasks/new", Component: NewTask },
           { path: "tasks/:taskId", Component: Task },
           { path: "dags", Component: Dags },
+          { path: "dags/new", Component: NewDag },
           { path: "dags/:dagId", Component: Dag },
           { path: "dead-letters", Component: DeadLetters },
           { path: "approvals", Component: Approvals },

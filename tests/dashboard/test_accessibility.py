@@ -24,6 +24,7 @@ RUN = """async () => {
 def paths(scene: Scene) -> list[str]:
     return [
         *("/", "/tasks", "/dags", "/dead-letters", "/approvals", "/agents", "/queues", "/schedules", "/spend"),
+        *("/tasks/new", "/dags/new"),
         *(f"/tasks/{scene.dead}", f"/tasks/{scene.running}", f"/dags/{scene.dag}"),
     ]
 

@@ -225,7 +225,7 @@ def test_a_day_gets_a_budget(visit: Visit, yard: SyncYard):
 def test_a_schedule_is_made_run_paused_and_removed(visit: Visit, yard: SyncYard):
     visit.open("/schedules", "Schedules")
 
-    visit.act("Add", confirm="Add it", Name="audit", When="every day at 02:30", Type_of_the_task_to_make="audit")
+    visit.act("Add", confirm="Add it", Name="audit", When="every day at 02:30", Type="audit")
     visit.sees("audit")
     visit.act("Run now")
     (made,) = yard.find(type="audit")

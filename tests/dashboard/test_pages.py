@@ -127,7 +127,8 @@ def test_what_is_not_there_is_reported_as_not_there(visit: Visit, yard: SyncYard
 def test_a_phone_shows_every_page_without_scrolling_sideways(enter: Enter, yard: SyncYard):
     given_a_scene(yard)
     visit = enter(viewport={"width": PHONE, "height": 800})
-    for path in ("/", "/tasks", "/dags", "/dead-letters", "/approvals", "/agents", "/queues", "/schedules", "/spend"):
+    paths = ("/", "/tasks", "/dags", "/dead-letters", "/approvals", "/agents", "/queues", "/schedules", "/spend")
+    for path in (*paths, "/tasks/new", "/dags/new"):
         visit.open(path)
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= PHONE, path
 

@@ -51,25 +51,27 @@ function ofTrigger(id: string) {
   return { params: { path: { trigger_id: id } } };
 }
 
-export interface NewSchedule {
-  id: string;
-  when: string;
-  type: string;
-  prompt: string;
+export type ScheduleDraft = Shapes["ScheduleDraft"];
+export type TriggerDraft = Shapes["TriggerDraft"];
+
+/** Adds it, or puts it in the place of the one that has its id. */
+export function addSchedule(body: ScheduleDraft): Promise<unknown> {
+  return answered(api.POST("/api/schedules", { body }));
 }
 
-export function addSchedule({ id, when, type, prompt }: NewSchedule): Promise<unknown> {
-  const body = {
-    id,
-    when,
-    task: { type, prompt },
-    misfire: "once" as const,
-    misfire_window_sec: 86_400,
-    busy: "allow" as const,
-    paused: false,
-    replace: false,
-  };
-  return answered(api.POST("/api/schedules", { body }));
+/** How a time is understood, and what it comes to. */
+export function preview(when: string) {
+  return queryOptions({
+    queryKey: ["schedule-preview", when],
+    queryFn: ({ signal }) => answered(api.POST("/api/schedules/preview", { body: { when }, signal })),
+    staleTime: 60_000,
+    retry: false,
+  });
+}
+
+/** The secret of a new hook, which is shown this once; null for others, and where one was replaced. */
+export async function addTrigger(body: TriggerDraft): Promise<string | null> {
+  return (await answered(api.POST("/api/triggers", { body }))).secret;
 }
 
 export function runSchedule(id: string): Promise<Fire> {

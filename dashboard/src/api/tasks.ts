@@ -26,18 +26,26 @@ export interface TaskFilter {
   parent?: string;
   tag?: string;
   q?: string;
+  reason?: string;
+  since?: string;
+  until?: string;
 }
+
+/** The first two are exact for any number of tasks; by the others, the newest `SORTED` that match are sorted. */
+export const SORTS = ["newest", "oldest", "updated", "priority", "failures", "cost", "took"] as const;
+export type Sort = (typeof SORTS)[number];
+export const SORTED = 2_000;
 
 const PAGE = 200;
 
 /** The list is not asked again on every event: whoever shows it decides how it moves. */
-export function taskPages(filter: TaskFilter) {
+export function taskPages(filter: TaskFilter, sort: Sort) {
   return infiniteQueryOptions({
-    queryKey: ["tasks", filter],
+    queryKey: ["tasks", filter, sort],
     queryFn: ({ pageParam, signal }) =>
       answered(
         api.GET("/api/tasks", {
-          params: { query: { ...filter, short: true, limit: PAGE, cursor: pageParam } },
+          params: { query: { ...filter, sort, short: true, limit: PAGE, cursor: pageParam } },
           signal,
         }),
       ) as Promise<RowPage>,
@@ -58,6 +66,19 @@ export function taskCounts(which: TaskFilter) {
     queryKey: ["task-counts", filter],
     queryFn: ({ signal }) => answered(api.GET("/api/tasks/counts", { params: { query: filter }, signal })),
     meta: { changesWith: (event: YardEvent) => event.event.startsWith("task."), pace: 3_000 },
+  });
+}
+
+export type Suggested = "type" | "queue" | "agent" | "subject" | "tag" | "reason";
+
+/** What a filter may be set to, where it begins so. */
+export function suggestions(field: Suggested, begins: string) {
+  return queryOptions({
+    queryKey: ["suggestions", field, begins],
+    queryFn: ({ signal }) =>
+      answered(api.GET("/api/tasks/suggestions", { params: { query: { field, begins } }, signal })),
+    staleTime: 30_000,
+    placeholderData: (before) => before,
   });
 }
 

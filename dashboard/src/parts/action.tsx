@@ -31,13 +31,24 @@ interface ActionProps extends Deed {
   bare?: boolean; // the icon alone
   disabled?: string | undefined; // why it makes no sense now
   onOpen?: () => void;
+  startsOpen?: boolean; // where the address asks for it
 }
 
 /** A button that opens the dialog of a deed. Whoever may not do it sees the button and hears why. */
-export function Action({ label, icon: Icon, needs, small, bare, disabled, onOpen, ...deed }: ActionProps) {
-  const [open, setOpen] = useState(false);
+export function Action({
+  label,
+  icon: Icon,
+  needs,
+  small,
+  bare,
+  disabled,
+  onOpen,
+  startsOpen = false,
+  ...deed
+}: ActionProps) {
   const tell = useToast();
   const { may, why } = useMay(needs);
+  const [open, setOpen] = useState(startsOpen && may);
   const hindrance = may ? disabled : why;
   const look = ["button", small && "small", bare && "square plain", deed.danger && "danger"].filter(Boolean).join(" ");
   return (

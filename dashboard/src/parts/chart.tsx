@@ -5,6 +5,7 @@ import uPlot from "uplot";
 import { useTheme } from "@/shell/theme";
 
 import { dayAndClock, dayOf, inShort, span } from "./format";
+import { ZONE } from "./locale";
 import type { Tone } from "./status";
 
 import "uplot/dist/uPlot.min.css";
@@ -185,11 +186,16 @@ function optionsOf({
       x: { time: true, ...(kind === "bars" ? { range: withRoomForBars } : {}) },
       y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] },
     },
+    ...(ZONE !== undefined && !byDay && { tzDate: inZone(ZONE) }),
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
     padding: [6, 18, 0, 0],
     hooks: { setCursor: [(plot) => onHover(plot.cursor.idx ?? null)] },
   };
+}
+
+function inZone(zone: string): (at: number) => Date {
+  return (at) => uPlot.tzDate(new Date(at * 1000), zone);
 }
 
 /** Seconds that are round numbers to people: where the axis of a chart of times has its lines. */

@@ -3,9 +3,12 @@
  *
  * Only this module and locale.ts use Intl, so that a strange language of the browser breaks no page.
  */
-import { LOCALE } from "./locale";
+import { LOCALE, ZONE } from "./locale";
+
+const IN_ZONE = ZONE === undefined ? {} : { timeZone: ZONE };
 
 const EXACT = new Intl.DateTimeFormat(LOCALE, {
+  ...IN_ZONE,
   year: "numeric",
   month: "short",
   day: "2-digit",
@@ -17,19 +20,38 @@ const EXACT = new Intl.DateTimeFormat(LOCALE, {
   timeZoneName: "short",
 });
 const CLOCK = new Intl.DateTimeFormat(LOCALE, {
+  ...IN_ZONE,
   hour: "2-digit",
   minute: "2-digit",
   second: "2-digit",
   hourCycle: "h23",
 });
-const DAY = new Intl.DateTimeFormat(LOCALE, { month: "short", day: "numeric" });
+const DAY = new Intl.DateTimeFormat(LOCALE, { ...IN_ZONE, month: "short", day: "numeric" });
 const DAY_AND_CLOCK = new Intl.DateTimeFormat(LOCALE, {
+  ...IN_ZONE,
   month: "short",
   day: "numeric",
   hour: "2-digit",
   minute: "2-digit",
   hourCycle: "h23",
 });
+const WHOLE_DAY = new Intl.DateTimeFormat("en-CA", { ...IN_ZONE, year: "numeric", month: "2-digit", day: "2-digit" });
+const FIELD_CLOCK = new Intl.DateTimeFormat("en-GB", {
+  ...IN_ZONE,
+  hour: "2-digit",
+  minute: "2-digit",
+  hourCycle: "h23",
+});
+const WEEKDAY_FORM = {
+  weekday: "long",
+  month: "short",
+  day: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  hourCycle: "h23",
+  timeZoneName: "short",
+} as const;
+const WEEKDAY = new Intl.DateTimeFormat(LOCALE, { ...WEEKDAY_FORM, ...IN_ZONE });
 const COUNT = new Intl.NumberFormat(LOCALE);
 const TENTHS = new Intl.NumberFormat(LOCALE, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const SHORT = new Intl.NumberFormat(LOCALE, { notation: "compact", maximumFractionDigits: 1 });
@@ -49,6 +71,34 @@ export function dayOf(iso: string): string {
 
 export function dayAndClock(iso: string): string {
   return DAY_AND_CLOCK.format(new Date(iso));
+}
+
+/** A moment in words, with its day of the week and its zone. */
+export function dayInWords(iso: string, zone?: string): string {
+  const format = zone === undefined ? WEEKDAY : new Intl.DateTimeFormat(LOCALE, { ...WEEKDAY_FORM, timeZone: zone });
+  return format.format(new Date(iso));
+}
+
+/** The day that a moment is on, in the reader's zone: 2026-07-31. */
+export function dateOf(at: string | number): string {
+  return WHOLE_DAY.format(new Date(at));
+}
+
+/** A moment as a field of the browser's for times has it, in the reader's zone: 2026-07-31T09:30. */
+export function toFieldTime(iso: string): string {
+  const at = new Date(iso);
+  return Number.isNaN(at.getTime()) ? "" : `${WHOLE_DAY.format(at)}T${FIELD_CLOCK.format(at)}`;
+}
+
+/** The moment that a field for times names in the reader's zone; nothing where it is empty. */
+export function fromFieldTime(text: string): string | undefined {
+  if (text === "") return undefined;
+  // Taken as UTC, and moved by what the zone's clocks show other than UTC's: twice, for the first move may cross a change.
+  const wanted = Date.parse(`${text}Z`);
+  if (Number.isNaN(wanted)) return undefined;
+  let at = wanted;
+  for (let turn = 0; turn < 2; turn += 1) at += wanted - Date.parse(`${toFieldTime(new Date(at).toISOString())}Z`);
+  return new Date(at).toISOString();
 }
 
 const UNITS: readonly [number, string][] = [

@@ -1,6 +1,8 @@
-/** The language that numbers and times are written in. A browser may name any text as its language: none may break a page. */
+/** The language and the time zone that numbers and times are written in. A browser may name any text: none may break a page. */
 
 const FALLBACK = "en-US";
+const LANGUAGE_KEY = "taskyard-language";
+const ZONE_KEY = "taskyard-zone";
 
 /** The first of the languages that numbers and times can be written in; English where there is none. */
 export function usableLocale(languages: readonly unknown[]): string {
@@ -21,11 +23,57 @@ function supported(language: string): string | undefined {
   }
 }
 
+/** A zone that times can be written in; none: the browser's own. */
+export function usableZone(zone: string | null): string | undefined {
+  if (zone === null || zone === "") return undefined;
+  try {
+    new Intl.DateTimeFormat(FALLBACK, { timeZone: zone });
+    return zone;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Let the browser name a usable language: uPlot gives what it finds there to Intl as it is loaded, and would throw. */
 export function repairLanguage(browser: Navigator, locale: string): void {
   if (browser.language !== locale) Object.defineProperty(browser, "language", { value: locale, configurable: true });
 }
 
+function stored(key: string): string | null {
+  try {
+    return typeof localStorage === "undefined" ? null : localStorage.getItem(key);
+  } catch {
+    return null; // storage is switched off
+  }
+}
+
+export interface Choice {
+  language: string; // "": as the browser says
+  zone: string;
+}
+
+export function chosen(): Choice {
+  return { language: stored(LANGUAGE_KEY) ?? "", zone: stored(ZONE_KEY) ?? "" };
+}
+
+/** Kept in this browser. Formats are made once, as the page is loaded: it must be loaded again. */
+export function choose({ language, zone }: Choice): void {
+  localStorage.setItem(LANGUAGE_KEY, language);
+  localStorage.setItem(ZONE_KEY, zone);
+}
+
+/** Every zone that the browser knows. */
+export function zones(): string[] {
+  const known = Intl.supportedValuesOf("timeZone");
+  return known.includes("UTC") ? known : ["UTC", ...known];
+}
+
+/** What a language calls itself. */
+export function nameOfLanguage(tag: string): string {
+  return new Intl.DisplayNames([tag], { type: "language" }).of(tag) ?? tag;
+}
+
 // Where there is no navigator (Node 20, which runs the tests) there is no language to honour.
 const languages = typeof navigator === "undefined" ? [] : [navigator.languages, navigator.language].flat();
-export const LOCALE = usableLocale(languages);
+export const LOCALE = usableLocale([stored(LANGUAGE_KEY), ...languages]);
+export const ZONE = usableZone(stored(ZONE_KEY));

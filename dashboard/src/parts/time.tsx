@@ -1,6 +1,6 @@
 import { useNow } from "@/live/clock";
 
-import { ago, clockTime, dayAndClock, exactly, span } from "./format";
+import { ago, clockTime, dateOf, dayAndClock, exactly, span } from "./format";
 
 /** A moment: how long ago, with the exact time on hover. */
 export function Ago({ at }: { at: string | null | undefined }) {
@@ -17,7 +17,7 @@ export function Ago({ at }: { at: string | null | undefined }) {
 export function At({ at }: { at: string | null | undefined }) {
   const now = useNow();
   if (at === null || at === undefined) return <span className="quiet">—</span>;
-  const isToday = new Date(at).toDateString() === new Date(now).toDateString();
+  const isToday = dateOf(at) === dateOf(now);
   return (
     <time dateTime={at} title={exactly(at)}>
       {isToday ? clockTime(at) : dayAndClock(at)}

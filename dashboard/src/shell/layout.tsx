@@ -5,9 +5,12 @@ import { Link, Outlet, useLocation, useNavigate } from "react-router";
 import { Loading } from "@/parts/empty";
 import { useLogOut, useSession } from "@/session/session";
 
+import { useCommands } from "./commands";
 import { LiveSwitch } from "./live-switch";
 import { Logo } from "./logo";
 import { Navigation, NavigationKeys } from "./navigation";
+import { Palette } from "./palette";
+import { Settings, SettingsButton } from "./settings";
 import { KeysButton, useShortcut } from "./shortcuts";
 import { useTheme } from "./theme";
 
@@ -16,6 +19,7 @@ import "./layout.css";
 /** What is around every page: where one is, where one can go, and whether what is shown is alive. */
 export function Layout() {
   const [menu, setMenu] = useState(false);
+  const [settings, setSettings] = useState(false);
   const main = useRef<HTMLElement>(null);
   const { pathname } = useLocation();
   // Another page begins at its top, and a screen reader begins there too.
@@ -42,16 +46,18 @@ export function Layout() {
           <Logo />
         </Link>
         <Finder />
+        <Palette commands={useCommands(() => setSettings(true))} />
         <LiveSwitch />
         <ThemeButton />
       </header>
       <div className="sidebar">
         <Navigation onGo={() => setMenu(false)} />
-        <Whoami />
+        <Whoami onSettings={() => setSettings(true)} />
       </div>
       {menu && (
         <button type="button" className="sidebar-veil" aria-label="Close the menu" onClick={() => setMenu(false)} />
       )}
+      <Settings open={settings} onClose={() => setSettings(false)} />
       <main id="main" ref={main} tabIndex={-1}>
         <Suspense fallback={<Loading />}>
           <Outlet />
@@ -113,7 +119,7 @@ function ThemeButton() {
   );
 }
 
-function Whoami() {
+function Whoami({ onSettings }: { onSettings: () => void }) {
   const { name, role, workspace, needs_login } = useSession();
   const logOut = useLogOut();
   return (
@@ -124,6 +130,7 @@ function Whoami() {
           {name} · {role}
         </span>
       </div>
+      <SettingsButton onOpen={onSettings} />
       <KeysButton />
       {needs_login && (
         <button type="button" className="button plain square" aria-label="Sign out" onClick={logOut}>

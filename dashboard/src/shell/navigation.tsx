@@ -25,7 +25,7 @@ interface Place {
   count?: "dead" | "approvals" | "breakers";
 }
 
-const PLACES: readonly (readonly Place[])[] = [
+export const PLACES: readonly (readonly Place[])[] = [
   [
     { to: "/", name: "Overview", icon: Gauge, key: "o" },
     { to: "/tasks", name: "Tasks", icon: ListTodo, key: "t" },

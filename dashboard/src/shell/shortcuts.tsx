@@ -88,6 +88,10 @@ export function KeysButton() {
   );
 }
 
+export function useExplainKeys(): () => void {
+  return use(ShortcutContext)?.explain ?? (() => undefined);
+}
+
 /** Do something on a key, while the component is on the page. */
 export function useShortcut(keys: string, words: string, run: () => void): void {
   const shortcuts = use(ShortcutContext);

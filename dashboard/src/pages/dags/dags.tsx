@@ -1,26 +1,49 @@
 /** Every DAG, newest first. */
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { Workflow } from "lucide-react";
+import { CopyPlus, Plus, Workflow } from "lucide-react";
 import { Link } from "react-router";
 
 import { dags, type DagInShort } from "@/api/dags";
-import { Id } from "@/parts/copy";
+import { Id, quoted } from "@/parts/copy";
 import { Broken, Empty, Loading } from "@/parts/empty";
 import { Meter } from "@/parts/meter";
 import { Money } from "@/parts/money";
 import { Card, Page } from "@/parts/page";
 import { StatusBadge } from "@/parts/status";
-import { Ago, Lasted } from "@/parts/time";
+import { Ago, At, Lasted } from "@/parts/time";
+
+import { asOptions, asQuery, useDagFilter } from "./dag-filter";
+import { DagFilterBar } from "./dag-filter-bar";
 
 export default function Dags() {
-  const { data, error, refetch, hasNextPage, fetchNextPage } = useInfiniteQuery(dags);
+  const filtering = useDagFilter();
+  const { filter, isNarrow } = filtering;
+  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery(dags(filter));
   const found = data?.pages.flatMap((page) => page.dags);
   return (
-    <Page title="DAGs" lead="Graphs of tasks: what was put in together, and what grew from it.">
+    <Page
+      title="DAGs"
+      lead="Graphs of tasks: what was put in together, and what grew from it."
+      twin={{
+        command: ["taskyard", "dags", ...asOptions(filter).map(quoted)].join(" "),
+        path: `/api/dags${asQuery(filter)}`,
+      }}
+      actions={
+        <Link to="/dags/new" className="button">
+          <Plus aria-hidden /> New DAG
+        </Link>
+      }
+    >
+      <DagFilterBar {...filtering} />
       <Card>
         {error !== null && found === undefined && <Broken error={error} retry={() => void refetch()} />}
         {error === null && found === undefined && <Loading rows={8} />}
-        {found?.length === 0 && (
+        {found?.length === 0 && !hasNextPage && isNarrow && (
+          <Empty icon={Workflow} title="No DAG matches">
+            Take a filter away, or look for something else.
+          </Empty>
+        )}
+        {found?.length === 0 && !isNarrow && (
           <Empty icon={Workflow} title="No DAG yet" command="taskyard submit examples/landing_page.yaml">
             A DAG is a file that names tasks and what each of them needs. Put one in:
           </Empty>
@@ -29,7 +52,7 @@ export default function Dags() {
       </Card>
       {hasNextPage && (
         <div>
-          <button type="button" className="button" onClick={() => void fetchNextPage()}>
+          <button type="button" className="button" disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
             Show older ones
           </button>
         </div>
@@ -52,6 +75,9 @@ function Table({ dags: shown }: { dags: readonly DagInShort[] }) {
             <th className="number">Spent</th>
             <th>Of its budget</th>
             <th>Id</th>
+            <th>
+              <span className="sr-only">Again</span>
+            </th>
           </tr>
         </thead>
         <tbody>
@@ -71,7 +97,10 @@ function Table({ dags: shown }: { dags: readonly DagInShort[] }) {
                 <StatusBadge status={dag.status} />
               </td>
               <td>
-                <Ago at={dag.created_at} />
+                <Ago at={dag.created_at} />{" "}
+                <span className="quiet dags-date">
+                  <At at={dag.created_at} />
+                </span>
               </td>
               <td>{dag.created_by}</td>
               <td className="number">
@@ -85,6 +114,16 @@ function Table({ dags: shown }: { dags: readonly DagInShort[] }) {
               </td>
               <td>
                 <Id id={dag.id} />
+              </td>
+              <td>
+                <Link
+                  className="button plain square small"
+                  to={`/dags/new?like=${dag.id}`}
+                  aria-label={`Again like ${dag.title || "this one"}`}
+                  title="Again like this one"
+                >
+                  <CopyPlus aria-hidden />
+                </Link>
               </td>
             </tr>
           ))}

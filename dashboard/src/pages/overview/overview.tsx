@@ -126,7 +126,7 @@ function AtWork({ task }: { task: TaskRow }) {
 
 /** Each leads to its graph, where a branch is two clicks from being cancelled. */
 function DagsAtWork() {
-  const { data } = useInfiniteQuery(dags);
+  const { data } = useInfiniteQuery(dags({ status: [] }));
   const live = data?.pages[0]?.dags.filter((each) => each.ended_at === null).slice(0, MOST_DAGS);
   return (
     <Card title="DAGs at work" aside={<Link to="/dags">All</Link>}>

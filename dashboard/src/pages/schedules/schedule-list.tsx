@@ -8,7 +8,8 @@ import { shortId, span } from "@/parts/format";
 import { Card } from "@/parts/page";
 import { Ago, At } from "@/parts/time";
 
-import { AddSchedule, ScheduleActions } from "./schedule-actions";
+import { ScheduleActions } from "./schedule-actions";
+import { AddSchedule } from "./schedule-form";
 import { MadeBy, MakesAndMade, Source } from "./source";
 import { makesInWords, whenInWords } from "./words";
 
@@ -18,7 +19,7 @@ const EXAMPLE =
 export function ScheduleList() {
   const { data, error, refetch } = useQuery(schedules);
   return (
-    <Card title="Schedules" aside={<AddSchedule />}>
+    <Card title="Schedules" aside={<AddSchedule />} twin={{ command: "taskyard schedules ls", path: "/api/schedules" }}>
       {data === undefined && (error === null ? <Loading /> : <Broken error={error} retry={() => void refetch()} />)}
       {data?.schedules.length === 0 && (
         <Empty icon={CalendarClock} title="No schedule yet" command={EXAMPLE}>

@@ -7,6 +7,7 @@ import { Action } from "@/parts/action";
 import { quoted } from "@/parts/copy";
 
 import { SourceActions, type Steering } from "./source-actions";
+import { EditTrigger } from "./trigger-form";
 
 const STEERING: Steering = {
   group: "triggers",
@@ -18,9 +19,11 @@ const STEERING: Steering = {
   resumed: "listens again",
 };
 
-export function TriggerActions({ trigger: { id, paused } }: { trigger: Trigger }) {
+export function TriggerActions({ trigger }: { trigger: Trigger }) {
+  const { id, paused } = trigger;
   return (
     <>
+      <EditTrigger trigger={trigger} />
       <FireByHand id={id} />
       <SourceActions id={id} isPaused={paused} steering={STEERING} />
     </>

@@ -9,12 +9,13 @@ import { Ago } from "@/parts/time";
 
 import { MadeBy, MakesAndMade, Source } from "./source";
 import { TriggerActions } from "./trigger-actions";
+import { AddTrigger } from "./trigger-form";
 import { conditionsInWords, makesInWords, triggerInWords } from "./words";
 
 export function TriggerList() {
   const { data, error, refetch } = useQuery(triggers);
   return (
-    <Card title="Triggers">
+    <Card title="Triggers" aside={<AddTrigger />} twin={{ command: "taskyard triggers ls", path: "/api/triggers" }}>
       {data === undefined && (error === null ? <Loading /> : <Broken error={error} retry={() => void refetch()} />)}
       {data?.triggers.length === 0 && (
         <Empty

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { CircleX, SearchX } from "lucide-react";
 import { Link, useParams } from "react-router";
 
+import { AgainLike } from "@/actions/again";
 import { CancelTask } from "@/actions/cancel";
 import { SetPriority } from "@/actions/priority";
 import { RerunTask } from "@/actions/rerun";
@@ -103,9 +104,16 @@ function Lead({ task }: { task: TaskDetails }) {
 
 /** What makes sense in its state, and what would make sense in another with the reason why not now. */
 function Actions({ task }: { task: TaskDetails }) {
-  if (task.status === "dead_lettered") return <ResolveLetter letter={task} />;
+  if (task.status === "dead_lettered")
+    return (
+      <>
+        <AgainLike id={task.id} />
+        <ResolveLetter letter={task} />
+      </>
+    );
   return (
     <>
+      <AgainLike id={task.id} />
       <RerunTask task={task} />
       <SetPriority task={task} />
       <CancelTask task={task} />

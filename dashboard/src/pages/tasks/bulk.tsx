@@ -136,6 +136,7 @@ async function acted(body: Shapes["BulkAction"]): Promise<Acted> {
   return answered(api.POST("/api/tasks/bulk", { body }));
 }
 
+/** The same tasks that the list shows: an action must reach no other. */
 function whichOf({ q, dag, parent, ...rest }: TaskFilter, selected: readonly TaskRow[]): Shapes["BulkFilter"] {
   if (selected.length > 0) return { ids: selected.map((task) => task.id) };
   return {

@@ -1,15 +1,18 @@
 import { useQuery } from "@tanstack/react-query";
-import { ListFilter, Search, X } from "lucide-react";
-import { useEffect, useId, useState, type ReactNode } from "react";
+import { ListFilter, X } from "lucide-react";
+import { useId, useState, type ReactNode } from "react";
 
 import { overview } from "@/api/overview";
-import { taskCounts } from "@/api/tasks";
-import { count, inShort } from "@/parts/format";
+import { SORTED, SORTS, taskCounts, type Sort } from "@/api/tasks";
+import { count, dayAndClock, inShort } from "@/parts/format";
+import { SavedViews } from "@/parts/saved-views";
+import { SearchBox } from "@/parts/search-box";
 import { lookOf, STATUSES } from "@/parts/status";
+import { SuggestingInput } from "@/parts/suggesting-input";
+import { TimeRange } from "@/parts/time-range";
 
+import { COLUMNS, USUAL, type Column } from "./columns";
 import { FIELDS, type Field, type Filtering } from "./filter";
-
-const PATIENCE = 250; // milliseconds after the last key until the search is made
 
 const WORDS: Record<Field, { label: string; hint: string }> = {
   type: { label: "Type", hint: "code" },
@@ -17,8 +20,19 @@ const WORDS: Record<Field, { label: string; hint: string }> = {
   agent: { label: "Agent", hint: "held by, or addressed to" },
   subject: { label: "Subject", hint: "issue:42" },
   tag: { label: "Tag", hint: "nightly" },
+  reason: { label: "Failed for", hint: "timeout" },
   dag: { label: "DAG", hint: "dag_…" },
   parent: { label: "Spawned by", hint: "task_…" },
+};
+
+const ORDERS: Record<Sort, string> = {
+  newest: "Newest first",
+  oldest: "Oldest first",
+  updated: "Last changed first",
+  priority: "Most urgent first",
+  failures: "Most failed first",
+  cost: "Dearest first",
+  took: "Longest first",
 };
 
 /** Tasks by status: how many there are, and which are shown. */
@@ -86,14 +100,18 @@ function Tab({ isChosen, number, more, tone, onClick, children }: TabProps) {
 }
 
 export function FilterBar(filtering: Filtering) {
-  const { filter, isNarrow, set, clear } = filtering;
+  const { filter, sort, columns, isNarrow, set, setAll, clear } = filtering;
   const [open, setOpen] = useState(false);
   const panel = useId();
   const given = FIELDS.flatMap((name) => [filter[name] ?? []].flat().map((value) => ({ name, value })));
   return (
     <search className="tasks-filter">
       <div className="tasks-filter-line">
-        <SearchBox value={filter.q ?? ""} onSearch={(text) => set("q", [text])} />
+        <SearchBox
+          label="Search titles, prompts and payloads"
+          value={filter.q ?? ""}
+          onSearch={(text) => set("q", [text])}
+        />
         <button
           type="button"
           className="button"
@@ -121,6 +139,18 @@ export function FilterBar(filtering: Filtering) {
             </button>
           </span>
         ))}
+        <GivenTimes filter={filter} setAll={setAll} />
+        <label className="tasks-order">
+          <span className="sr-only">Sorted by</span>
+          <select value={sort} onChange={(event) => set("sort", [event.target.value])}>
+            {SORTS.map((each) => (
+              <option key={each} value={each}>
+                {ORDERS[each]}
+              </option>
+            ))}
+          </select>
+        </label>
+        <SavedViews page="tasks" />
         {(isNarrow || filter.status.length > 0) && (
           <button type="button" className="button plain small" onClick={clear}>
             Clear
@@ -131,36 +161,31 @@ export function FilterBar(filtering: Filtering) {
         {FIELDS.map((name) => (
           <FilterField key={name} name={name} value={[filter[name] ?? []].flat().join(" ")} onChange={set} />
         ))}
+        <TimeRange since={filter.since} until={filter.until} onChange={(range) => setAll({ ...range })} />
+        <ColumnChoice columns={columns} setAll={setAll} />
       </div>
     </search>
   );
 }
 
-/** The address changes when the writing stops. */
-function SearchBox({ value, onSearch }: { value: string; onSearch: (text: string) => void }) {
-  const [text, setText] = useState(value);
-  const [before, setBefore] = useState(value);
-  if (before !== value) {
-    setBefore(value);
-    setText(value);
-  }
-  useEffect(() => {
-    if (text === value) return;
-    const timer = window.setTimeout(() => onSearch(text), PATIENCE);
-    return () => window.clearTimeout(timer);
-  }, [text, value, onSearch]);
-  return (
-    <div className="tasks-search">
-      <Search aria-hidden />
-      <input
-        type="search"
-        aria-label="Search titles, prompts and payloads"
-        placeholder="Search titles, prompts and payloads"
-        value={text}
-        onChange={(event) => setText(event.target.value)}
-      />
-    </div>
-  );
+function GivenTimes({ filter, setAll }: Pick<Filtering, "filter" | "setAll">) {
+  return (["since", "until"] as const).map((name) => {
+    const at = filter[name];
+    if (at === undefined) return null;
+    return (
+      <span key={name} className="chip tasks-given">
+        <span className="quiet">{name}</span> <span className="clip">{dayAndClock(at)}</span>
+        <button
+          type="button"
+          className="copy"
+          aria-label={`No longer only ${name} ${dayAndClock(at)}`}
+          onClick={() => setAll({ [name]: undefined })}
+        >
+          <X aria-hidden />
+        </button>
+      </span>
+    );
+  });
 }
 
 interface FilterFieldProps {
@@ -171,38 +196,78 @@ interface FilterFieldProps {
 
 function FilterField({ name, value, onChange }: FilterFieldProps) {
   const field = useId();
-  const known = useKnown(name);
+  const done = (given: string) => onChange(name, name === "type" ? given.split(/\s+/) : [given]);
   return (
     <div className="field">
       <label htmlFor={field}>{WORDS[name].label}</label>
-      <input
-        id={field}
-        key={value}
-        defaultValue={value}
-        placeholder={WORDS[name].hint}
-        list={known.length > 0 ? `${field}-known` : undefined}
-        onKeyDown={(event) => {
-          if (event.key === "Enter") event.currentTarget.blur();
-        }}
-        onBlur={(event) => {
-          const given = event.target.value.trim();
-          if (given !== value) onChange(name, name === "type" ? given.split(/\s+/) : [given]);
-        }}
-      />
-      {known.length > 0 && (
-        <datalist id={`${field}-known`}>
-          {known.map((each) => (
-            <option key={each} value={each} />
-          ))}
-        </datalist>
+      {name === "dag" || name === "parent" ? (
+        <input
+          id={field}
+          key={value}
+          defaultValue={value}
+          placeholder={WORDS[name].hint}
+          onKeyDown={(event) => {
+            if (event.key === "Enter") event.currentTarget.blur();
+          }}
+          onBlur={(event) => {
+            const given = event.target.value.trim();
+            if (given !== value) done(given);
+          }}
+        />
+      ) : (
+        <SuggestingInput
+          id={field}
+          field={name}
+          value={value}
+          placeholder={WORDS[name].hint}
+          several={name === "type"}
+          onDone={done}
+        />
       )}
     </div>
   );
 }
 
-/** What may be meant, where that is known without asking. */
-function useKnown(name: Field): string[] {
-  const { data } = useQuery(overview);
-  if (name !== "type" || data === undefined) return [];
-  return [...new Set(Object.values(data.tasks).flatMap((types) => Object.keys(types)))].sort();
+/** Which columns the list has. */
+function ColumnChoice({ columns, setAll }: Pick<Filtering, "columns" | "setAll">) {
+  const choose = (after: readonly Column[]) =>
+    setAll({ columns: after.join(".") === USUAL.join(".") ? undefined : after.join(".") });
+  return (
+    <fieldset className="tasks-columns">
+      <legend>Columns</legend>
+      {COLUMNS.map(({ name, label }) => (
+        <label key={name} className="check">
+          <input
+            type="checkbox"
+            checked={columns.includes(name)}
+            onChange={(event) =>
+              choose(
+                COLUMNS.map((each) => each.name).filter((each) =>
+                  each === name ? event.target.checked : columns.includes(each),
+                ),
+              )
+            }
+          />
+          {label}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+/** What is said where the order is not that of the whole list. */
+export function SortNote({ sort, filter, isNarrow }: Filtering) {
+  const all = useQuery(overview);
+  const counted = useQuery({ ...taskCounts(filter), enabled: isNarrow });
+  const counts = isNarrow ? counted.data?.counts : totals(all.data?.tasks);
+  const chosen = Object.entries(counts ?? {}).filter(
+    ([status]) => filter.status.length === 0 || filter.status.includes(status),
+  );
+  const sum = chosen.reduce((before, [, number]) => before + number, 0);
+  if (sort === "newest" || sort === "oldest" || sum <= SORTED) return null;
+  return (
+    <p className="note tone-info">
+      The newest {count(SORTED)} of {count(sum)} tasks are sorted. Narrow the list down to sort all of it.
+    </p>
+  );
 }

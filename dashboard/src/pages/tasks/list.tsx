@@ -1,19 +1,18 @@
-import { ArrowUp, ListTodo } from "lucide-react";
+import { ArrowDown, ArrowUp, ListTodo } from "lucide-react";
 import { memo, useEffect, useId, useMemo, useRef, useState, type KeyboardEvent } from "react";
 import { Link, useNavigate } from "react-router";
 
 import { nameOf } from "@/actions/subject";
-import type { TaskFilter, TaskRow } from "@/api/tasks";
+import type { Sort, TaskFilter, TaskRow } from "@/api/tasks";
 import { Broken, Empty, Loading } from "@/parts/empty";
-import { tierOf } from "@/parts/format";
 import { useMedia } from "@/parts/media";
-import { Money } from "@/parts/money";
 import { ProgressBar, progressOf } from "@/parts/progress";
 import { StatusBadge } from "@/parts/status";
-import { Ago, Lasted } from "@/parts/time";
+import { Ago } from "@/parts/time";
 import { useWindow } from "@/parts/window";
 import { useShortcut } from "@/shell/shortcuts";
 
+import { gridOf, looksOf, type Column, type Look } from "./columns";
 import { useRows } from "./rows";
 
 const ROW = 38;
@@ -21,26 +20,44 @@ const HEAD = 33;
 const TALL_ROW = 66; // two lines, where there is no room for columns
 const AHEAD = 60; // rows before the end at which the next page is asked for
 
+/** How the list is called: by its order. */
+const NAMES: Record<Sort, string> = {
+  newest: "Tasks, newest first",
+  oldest: "Tasks, oldest first",
+  updated: "Tasks, last changed first",
+  priority: "Tasks, most urgent first",
+  failures: "Tasks, most failed first",
+  cost: "Tasks, dearest first",
+  took: "Tasks, longest first",
+};
+
 interface ListProps {
   filter: TaskFilter;
+  sort: Sort;
+  columns: readonly Column[];
+  onSort: (sort: Sort) => void;
   isNarrow: boolean;
   selected: ReadonlyMap<string, TaskRow>;
   onSelect: (task: TaskRow) => void;
 }
 
 /** Any number of tasks: only those in sight are on the page, and those below come as they are scrolled to. */
-export function TaskList({ filter, isNarrow, selected, onSelect }: ListProps) {
+export function TaskList({ filter, sort, columns, onSort, isNarrow, selected, onSelect }: ListProps) {
   const scroll = useRef<HTMLDivElement>(null);
   const navigate = useNavigate();
   const id = useId();
   const isNarrowScreen = useMedia("(max-width: 60rem)");
   const [current, setCurrent] = useState<string | null>(null); // the task that keys act on, wherever it moves
-  const list = useRows(filter, () => (scroll.current?.scrollTop ?? 0) < ROW);
+  const chosen = columns.join(".");
+  // The same for as long as the columns are: rows are drawn again only when something about them changes.
+  const looks = useMemo(() => looksOf(chosen.split(".") as Column[]), [chosen]);
+  const grid = useMemo(() => gridOf(looks), [looks]);
+  const list = useRows(filter, sort, () => (scroll.current?.scrollTop ?? 0) < ROW);
   const { rows, more } = list;
   const active = useMemo(() => rows.findIndex((task) => task.id === current), [rows, current]);
   const height = isNarrowScreen ? TALL_ROW : ROW;
   const { first, end, slots, show } = useWindow(scroll, rows.length, height, isNarrowScreen ? 0 : HEAD);
-  const key = JSON.stringify(filter);
+  const key = JSON.stringify([filter, sort]);
   // Another list begins at its top.
   useEffect(() => {
     scroll.current?.scrollTo(0, 0);
@@ -106,7 +123,7 @@ export function TaskList({ filter, isNarrow, selected, onSelect }: ListProps) {
         ref={scroll}
         className="tasks-scroll"
         role="grid"
-        aria-label="Tasks, newest first"
+        aria-label={NAMES[sort]}
         aria-rowcount={-1}
         aria-multiselectable
         tabIndex={0}
@@ -117,33 +134,15 @@ export function TaskList({ filter, isNarrow, selected, onSelect }: ListProps) {
         }}
       >
         <div role="rowgroup" className="tasks-head">
-          <div role="row" className="tasks-row">
+          <div role="row" className="tasks-row" style={{ gridTemplateColumns: grid }}>
             <span role="columnheader">
               <span className="sr-only">Selected</span>
             </span>
             <span role="columnheader">Status</span>
             <span role="columnheader">Task</span>
-            <span role="columnheader" className="wide-only">
-              Type
-            </span>
-            <span role="columnheader" className="wide-only">
-              Agent
-            </span>
-            <span role="columnheader" className="wide-only">
-              Priority
-            </span>
-            <span role="columnheader" className="wide-only number">
-              Failed
-            </span>
-            <span role="columnheader" className="wide-only number">
-              Cost
-            </span>
-            <span role="columnheader" className="wide-only number">
-              Took
-            </span>
-            <span role="columnheader" className="number">
-              Created
-            </span>
+            {looks.map((look) => (
+              <Head key={look.name} look={look} sort={sort} onSort={onSort} />
+            ))}
           </div>
         </div>
         <div role="rowgroup" className="tasks-body" style={{ height: rows.length * height }}>
@@ -157,6 +156,9 @@ export function TaskList({ filter, isNarrow, selected, onSelect }: ListProps) {
                 index={index}
                 height={height}
                 task={task}
+                looks={looks}
+                grid={grid}
+                isNarrow={isNarrowScreen}
                 isActive={index === active}
                 isSelected={selected.has(task.id)}
                 onSelect={onSelect}
@@ -175,12 +177,53 @@ interface RowProps {
   index: number;
   height: number;
   task: TaskRow;
+  looks: readonly Look[];
+  grid: string;
+  isNarrow: boolean;
   isActive: boolean;
   isSelected: boolean;
   onSelect: (task: TaskRow) => void;
 }
 
-const Row = memo(function Row({ id, index, height, task, isActive, isSelected, onSelect }: RowProps) {
+interface HeadProps {
+  look: Look;
+  sort: Sort;
+  onSort: (sort: Sort) => void;
+}
+
+/** The name of a column; a press sorts by it, where there is an order for it. */
+function Head({ look, sort, onSort }: HeadProps) {
+  const orders = look.sort ?? [];
+  const place = orders.indexOf(sort);
+  const next = orders[(place + 1) % orders.length];
+  const order = place < 0 ? undefined : sort === "oldest" || sort === "priority" ? "ascending" : "descending";
+  const Arrow = order === "ascending" ? ArrowUp : ArrowDown;
+  return (
+    <span
+      role="columnheader"
+      className={look.isNumber ? "number" : ""}
+      {...(order !== undefined && { "aria-sort": order })}
+    >
+      {next === undefined ? (
+        look.label
+      ) : (
+        <button
+          type="button"
+          className="tasks-sort"
+          aria-label={`Sort by ${look.label}`}
+          tabIndex={-1}
+          onClick={() => onSort(place >= 0 && orders.length === 1 ? "newest" : next)}
+        >
+          {look.label}
+          {order !== undefined && <Arrow aria-hidden />}
+        </button>
+      )}
+    </span>
+  );
+}
+
+const Row = memo(function Row(props: RowProps) {
+  const { id, index, height, task, looks, grid, isNarrow, isActive, isSelected, onSelect } = props;
   const progress = task.status === "running" ? progressOf(task.progress) : null;
   const name = nameOf(task);
   return (
@@ -190,7 +233,11 @@ const Row = memo(function Row({ id, index, height, task, isActive, isSelected, o
       aria-rowindex={index + 2}
       aria-selected={isSelected}
       className={`tasks-row task${isActive ? " active" : ""}`}
-      style={{ height, transform: `translateY(${index * height}px)` }}
+      style={{
+        height,
+        transform: `translateY(${index * height}px)`,
+        ...(isNarrow ? {} : { gridTemplateColumns: grid }),
+      }}
     >
       <span role="gridcell" className="tasks-check">
         <input
@@ -216,27 +263,22 @@ const Row = memo(function Row({ id, index, height, task, isActive, isSelected, o
           </span>
         ))}
       </span>
-      <span role="gridcell" className="clip quiet tasks-type">
-        {task.type}
-      </span>
-      <span role="gridcell" className="clip quiet wide-only">
-        {task.agent ?? "—"}
-      </span>
-      <span role="gridcell" className="quiet wide-only" title={`priority ${task.priority}`}>
-        {tierOf(task.priority)}
-      </span>
-      <span role="gridcell" className={`number wide-only${task.attempts > 0 ? " tasks-failed" : " quiet"}`}>
-        {task.attempts}/{task.max_attempts}
-      </span>
-      <span role="gridcell" className="number quiet wide-only">
-        {Number(task.cost_usd) === 0 ? "—" : <Money usd={task.cost_usd} />}
-      </span>
-      <span role="gridcell" className="number quiet wide-only">
-        {task.started_at === null ? "—" : <Lasted from={task.started_at} to={task.ended_at} />}
-      </span>
-      <span role="gridcell" className="number quiet tasks-created">
-        <Ago at={task.created_at} />
-      </span>
+      {isNarrow ? (
+        <>
+          <span role="gridcell" className="clip quiet tasks-type">
+            {task.type}
+          </span>
+          <span role="gridcell" className="number quiet tasks-created">
+            <Ago at={task.created_at} />
+          </span>
+        </>
+      ) : (
+        looks.map((look) => (
+          <span key={look.name} role="gridcell" className={`quiet ${look.isNumber ? "number" : "clip"}`}>
+            {look.show(task)}
+          </span>
+        ))
+      )}
     </div>
   );
 });

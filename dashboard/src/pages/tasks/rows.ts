@@ -2,7 +2,7 @@
 import { useInfiniteQuery, useQueryClient, type InfiniteData } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 
-import { taskPages, type RowPage, type TaskFilter, type TaskRow } from "@/api/tasks";
+import { taskPages, type RowPage, type Sort, type TaskFilter, type TaskRow } from "@/api/tasks";
 import { useEvents, useLive } from "@/live/live";
 import type { YardEvent } from "@/live/stream";
 
@@ -20,13 +20,13 @@ export interface Rows {
 }
 
 /** At the top of the list new tasks appear by themselves; further down, tasks change in place and new ones are counted. */
-export function useRows(filter: TaskFilter, isAtTop: () => boolean): Rows {
+export function useRows(filter: TaskFilter, sort: Sort, isAtTop: () => boolean): Rows {
   const client = useQueryClient();
   const { breaks } = useLive();
-  const options = taskPages(filter);
+  const options = taskPages(filter, sort);
   const query = useInfiniteQuery(options);
   const [seen, setSeen] = useState({ key: "", created: 0, breaks });
-  const key = JSON.stringify(filter);
+  const key = JSON.stringify([filter, sort]);
   if (seen.key !== key) setSeen({ key, created: 0, breaks });
 
   const pages = query.data?.pages;

@@ -1,19 +1,24 @@
+import { Plus } from "lucide-react";
 import { useCallback, useState } from "react";
+import { Link } from "react-router";
+
+import { AgainLike } from "@/actions/again";
 
 import type { TaskRow } from "@/api/tasks";
+import { quoted } from "@/parts/copy";
 import { plural } from "@/parts/format";
 import { Page } from "@/parts/page";
 
 import { BulkActions } from "./bulk";
-import { useFilter } from "./filter";
-import { FilterBar, StatusTabs } from "./filter-bar";
+import { asOptions, asQuery, useFilter } from "./filter";
+import { FilterBar, SortNote, StatusTabs } from "./filter-bar";
 import { TaskList } from "./list";
 
 import "./tasks.css";
 
 export default function Tasks() {
   const filtering = useFilter();
-  const { filter, isNarrow } = filtering;
+  const { filter, sort, columns, isNarrow } = filtering;
   const [selected, setSelected] = useState<ReadonlyMap<string, TaskRow>>(new Map());
 
   // The same function for as long as the page stands: rows are drawn again only when something about them changes.
@@ -29,22 +34,37 @@ export default function Tasks() {
     <Page
       title="Tasks"
       filling
+      twin={{
+        command: ["taskyard", "ls", ...asOptions(filter, sort).map(quoted)].join(" "),
+        path: `/api/tasks?${asQuery(filter, sort)}`,
+      }}
       actions={
-        <div className="tasks-bulk" role="group" aria-label="Act on many tasks">
-          {selected.size > 0 ? (
-            <button type="button" className="button small plain" onClick={() => setSelected(new Map())}>
-              {plural(selected.size, "task")} selected: clear
-            </button>
-          ) : (
-            <span className="quiet">Everything that matches:</span>
-          )}
-          <BulkActions filter={filter} selected={[...selected.values()]} onDone={() => setSelected(new Map())} />
-        </div>
+        <>
+          <Link to="/tasks/new" className="button">
+            <Plus aria-hidden /> New task
+          </Link>
+          <div className="tasks-bulk" role="group" aria-label="Act on many tasks">
+            {selected.size > 0 ? (
+              <button type="button" className="button small plain" onClick={() => setSelected(new Map())}>
+                {plural(selected.size, "task")} selected: clear
+              </button>
+            ) : (
+              <span className="quiet">Everything that matches:</span>
+            )}
+            <BulkActions filter={filter} selected={[...selected.values()]} onDone={() => setSelected(new Map())} />
+            {selected.size === 1 && <AgainLike id={[...selected.keys()][0] ?? ""} small />}
+          </div>
+        </>
       }
     >
       <StatusTabs {...filtering} />
       <FilterBar {...filtering} />
-      <TaskList {...{ filter, isNarrow, selected }} onSelect={select} />
+      <SortNote {...filtering} />
+      <TaskList
+        {...{ filter, sort, columns, isNarrow, selected }}
+        onSelect={select}
+        onSort={(order) => filtering.set("sort", [order])}
+      />
     </Page>
   );
 }

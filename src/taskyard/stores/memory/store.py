@@ -80,7 +80,6 @@ from taskyard.stores.memory.streams import MemoryStreams
 from taskyard.stores.memory.tables import Tables, copied
 from taskyard.stores.shared import prune_batches, vectors
 from taskyard.stores.shared.commits.change_sets import check_consistency
-from taskyard.stores.shared.filters import has_failed_for, matches
 from taskyard.stores.shared.identity import yard_identity
 from taskyard.stores.shared.migrations import Schemaless
 from taskyard.stores.shared.paging import page_range
@@ -337,15 +336,8 @@ class MemoryStore(MemoryStreams, Schemaless):
         return Prunable(tuple(found), cursor)
 
     async def find(self, which: Filter, *, after: int, limit: int) -> list[Hot]:
-        tables, oldest = self._tables, which.oldest_first
-        found = self._tasks_where(
-            lambda hot: (
-                (after == 0 or (hot.seq > after if oldest else hot.seq < after))
-                and matches(which, hot, tables.definitions[hot.id])
-                and has_failed_for(which.reason, tables.attempts.get(hot.id, {}).values())
-            )
-        )
-        return found[:limit] if oldest else found[::-1][:limit]
+        found = self._tasks_where(lambda hot: self._tables.lists(which, hot, after))
+        return found[:limit] if which.oldest_first else found[::-1][:limit]
 
     async def tally(self, workspace: str) -> dict[tuple[Status, str], int]:
         definitions = self._tables.definitions

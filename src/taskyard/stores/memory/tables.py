@@ -34,8 +34,9 @@ from taskyard.core.identifiers import blocker_for, dag_ceiling, is_of_dag
 from taskyard.core.json_value import Json
 from taskyard.core.task import KEY_HELD, LET_GO, Attempt, DagId, Definition, Hot, Lane, LaneId, Status, TaskId
 from taskyard.core.units import Micros, MicroUsd
-from taskyard.stores.contract import Embedding
+from taskyard.stores.contract import Embedding, Filter
 from taskyard.stores.shared.commits.change_sets import owned_key
+from taskyard.stores.shared.filters import has_failed_for, matches
 
 
 def copied(record: Record) -> Record:
@@ -163,6 +164,15 @@ class Tables:
         """The blockers of the task's current wait."""
         hot = self.hot.get(task_id)
         return [] if hot is None else [each for each in self.blocked.get(task_id, ()) if each.wait == hot.wait]
+
+    def lists(self, which: Filter, hot: Hot, after: int) -> bool:
+        """Whether a list behind this number has the task."""
+        is_behind = after == 0 or (hot.seq > after if which.oldest_first else hot.seq < after)
+        return (
+            is_behind
+            and matches(which, hot, self.definitions[hot.id])
+            and has_failed_for(which.reason, self.attempts.get(hot.id, {}).values())
+        )
 
     def lift(self, blockers: Iterable[Blocker], at: Micros) -> list[Change]:
         """Remove these blockers. A pending task without a blocker becomes ready."""
