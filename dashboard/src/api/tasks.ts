@@ -3,6 +3,7 @@ import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import type { YardEvent } from "@/live/stream";
 
 import { answered, api, type Shapes } from "./client";
+import type { Sort } from "./sorts";
 
 export type TaskRow = Shapes["TaskRow"];
 
@@ -30,11 +31,6 @@ export interface TaskFilter {
   since?: string;
   until?: string;
 }
-
-/** The first two are exact for any number of tasks; by the others, the newest `SORTED` that match are sorted. */
-export const SORTS = ["newest", "oldest", "updated", "priority", "failures", "cost", "took"] as const;
-export type Sort = (typeof SORTS)[number];
-export const SORTED = 2_000;
 
 const PAGE = 200;
 

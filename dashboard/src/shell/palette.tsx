@@ -9,6 +9,8 @@ import { foundByText } from "@/api/find";
 import { Dialog } from "@/parts/dialog";
 import { shortId } from "@/parts/format";
 
+import { fitting } from "./fitting";
+
 import "./palette.css";
 
 export interface Command {
@@ -120,15 +122,6 @@ function Choice({ commands, onDone }: { commands: readonly Command[]; onDone: ()
       {shown.length === 0 && <p className="quiet">Nothing is called so.</p>}
     </div>
   );
-}
-
-/** Those whose words begin with all that was typed, in any order. */
-export function fitting<T extends { name: string; about: string }>(commands: readonly T[], text: string): T[] {
-  const wanted = text.toLowerCase().split(/\s+/).filter(Boolean);
-  return commands.filter(({ name, about }) => {
-    const words = `${name} ${about}`.toLowerCase().split(/[^\p{L}\p{N}]+/u);
-    return wanted.every((each) => words.some((word) => word.startsWith(each)));
-  });
 }
 
 /** Tasks and DAGs with the text in their titles, or with this id. */

@@ -1,7 +1,8 @@
 /** What the list of tasks can show about each: in which column, in how much room, and sorted by what. */
 import type { ReactNode } from "react";
 
-import type { Sort, TaskRow } from "@/api/tasks";
+import type { Sort } from "@/api/sorts";
+import type { TaskRow } from "@/api/tasks";
 import { shortId, tierOf } from "@/parts/format";
 import { Money } from "@/parts/money";
 import { Ago, At, Lasted } from "@/parts/time";

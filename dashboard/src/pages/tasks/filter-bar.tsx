@@ -3,7 +3,8 @@ import { ListFilter, X } from "lucide-react";
 import { useId, useState, type ReactNode } from "react";
 
 import { overview } from "@/api/overview";
-import { SORTED, SORTS, taskCounts, type Sort } from "@/api/tasks";
+import { SORTED, SORTS, type Sort } from "@/api/sorts";
+import { taskCounts } from "@/api/tasks";
 import { count, dayAndClock, inShort } from "@/parts/format";
 import { SavedViews } from "@/parts/saved-views";
 import { SearchBox } from "@/parts/search-box";

@@ -2,7 +2,8 @@
 import { useMemo } from "react";
 import { useSearchParams } from "react-router";
 
-import { SORTS, type Sort, type TaskFilter } from "@/api/tasks";
+import { SORTS, type Sort } from "@/api/sorts";
+import type { TaskFilter } from "@/api/tasks";
 
 import { COLUMNS, USUAL, type Column } from "./columns";
 

@@ -3,7 +3,8 @@ import { memo, useEffect, useId, useMemo, useRef, useState, type KeyboardEvent }
 import { Link, useNavigate } from "react-router";
 
 import { nameOf } from "@/actions/subject";
-import type { Sort, TaskFilter, TaskRow } from "@/api/tasks";
+import type { Sort } from "@/api/sorts";
+import type { TaskFilter, TaskRow } from "@/api/tasks";
 import { Broken, Empty, Loading } from "@/parts/empty";
 import { useMedia } from "@/parts/media";
 import { ProgressBar, progressOf } from "@/parts/progress";

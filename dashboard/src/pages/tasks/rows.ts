@@ -2,7 +2,8 @@
 import { useInfiniteQuery, useQueryClient, type InfiniteData } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 
-import { taskPages, type RowPage, type Sort, type TaskFilter, type TaskRow } from "@/api/tasks";
+import type { Sort } from "@/api/sorts";
+import { taskPages, type RowPage, type TaskFilter, type TaskRow } from "@/api/tasks";
 import { useEvents, useLive } from "@/live/live";
 import type { YardEvent } from "@/live/stream";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { fitting } from "./palette";
+import { fitting } from "./fitting";
 
 const COMMANDS = [
   { name: "Go to Tasks", about: "page" },
