@@ -46,6 +46,10 @@ const Answer = lazy(() => import("./pages/answer/answer"));
 const Agents = lazy(() => import("./pages/agents/agents"));
 const Queues = lazy(() => import("./pages/queues/queues"));
 const Schedules = lazy(() => import("./pages/schedules/schedules"));
+const Events = lazy(() => import("./pages/events/events"));
+const Deliveries = lazy(() => import("./pages/deliveries/deliveries"));
+const Waits = lazy(() => import("./pages/waits/waits"));
+const Audit = lazy(() => import("./pages/audit/audit"));
 const Spend = lazy(() => import("./pages/spend/spend"));
 
 const router = createBrowserRouter([
@@ -71,6 +75,10 @@ const router = createBrowserRouter([
           { path: "queues", Component: Queues },
           { path: "schedules", Component: Schedules },
           { path: "spend", Component: Spend },
+          { path: "waits", Component: Waits },
+          { path: "events", Component: Events },
+          { path: "deliveries", Component: Deliveries },
+          { path: "audit", Component: Audit },
           { path: "*", Component: NotHere },
         ],
       },

@@ -107,6 +107,7 @@ class Sweeper:
             + await self.on_duty(
                 "batches", FORGET_EVERY, self._here.provider_batches.forget_pruned, at_length=at_length
             )
+            + await self.on_duty("audit", FORGET_EVERY, self._here.audit.forget_old, at_length=at_length)
             + await self.on_duty("agents", FORGET_EVERY, self._forget_agents)
             + await self.on_duty(
                 "fires", FORGET_EVERY, partial(self._here.fire_retention.forget_all, self._fire_retention_of)

@@ -15,6 +15,7 @@ from taskyard.features.agents.runtimes import Runtimes
 from taskyard.features.agents.service import Agents
 from taskyard.features.approvals.service import Approvals
 from taskyard.features.artifacts.service import Artifacts
+from taskyard.features.audit.service import Audit
 from taskyard.features.breakers.service import Breakers
 from taskyard.features.budgets.service import Budgets
 from taskyard.features.cutovers.service import Cutovers
@@ -79,6 +80,7 @@ class SyncYard:
         self.agents = SyncAgents(yard.agents, wait)
         self.approvals = SyncApprovals(yard.approvals, wait)
         self.artifacts = SyncArtifacts(yard.artifacts, wait)
+        self.audit = SyncAudit(yard.audit, wait)
         self.breakers = SyncBreakers(yard.breakers, wait)
         self.budgets = SyncBudgets(yard.budgets, wait)
         self.dags = SyncDags(yard.dags, wait)
@@ -186,6 +188,13 @@ class SyncArtifacts:
         self.put = wait(artifacts.put)
         self.read = wait.iterate(artifacts.read)
         self.remove = wait(artifacts.remove)
+
+
+class SyncAudit:
+    def __init__(self, audit: Audit, wait: Waits) -> None:
+        self.list = wait(audit.list)
+        self.policy = wait(audit.policy)
+        self.set_policy = wait(audit.set_policy)
 
 
 class SyncBreakers:
@@ -335,6 +344,7 @@ class SyncQueues:
         self.set_preset = wait(queues.set_preset)
         self.set_report_policy = wait(queues.set_report_policy)
         self.throttles = wait(queues.throttles)
+        self.lift_throttle = wait(queues.lift_throttle)
 
 
 class SyncRuntimes:

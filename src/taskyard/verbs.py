@@ -14,6 +14,7 @@ from taskyard.features.attempts.endings.completions import Completions
 from taskyard.features.attempts.endings.failures import Failures
 from taskyard.features.attempts.notes import Notes
 from taskyard.features.attempts.suspension import Suspension
+from taskyard.features.audit.service import Audit
 from taskyard.features.breakers.service import Breakers
 from taskyard.features.budgets.service import Budgets
 from taskyard.features.cutovers.service import Cutovers
@@ -59,6 +60,7 @@ class Verbs:
     approvals: Approvals
     arrivals: Arrivals
     artifacts: Artifacts
+    audit: Audit
     breakers: Breakers
     budgets: Budgets
     bulk: Bulk

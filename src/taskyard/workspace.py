@@ -26,6 +26,8 @@ from taskyard.features.attempts.keys import ReturnedKeys
 from taskyard.features.attempts.notes import Notes
 from taskyard.features.attempts.suspension import Suspension
 from taskyard.features.attempts.validation.validators import Validators
+from taskyard.features.audit.audit_feed import AuditFeed
+from taskyard.features.audit.service import Audit
 from taskyard.features.breakers.service import Breakers
 from taskyard.features.breakers.trips import BreakerTrips
 from taskyard.features.budgets.service import Budgets
@@ -180,6 +182,7 @@ class Workspace(Verbs):
         self.handles = Handles(ledger, self.retention)
         self.saved_views = SavedViews(ledger)
         self.scores = Scores(ledger)
+        self.audit = Audit(ledger)
         self.variants = Variants(ledger)
         self.cutovers = Cutovers(ledger)
         self.push_feed = PushFeed(ledger, self.asked_tasks)
@@ -203,7 +206,7 @@ class Workspace(Verbs):
         log, also after a crash, is named in `sweeper`.
         """
         self.ledger.ended = self.handed_out.let_go
-        self.ledger.contributors += [InboxFeed(self.ledger.store), CallbackFeed(self.ledger.store)]
+        self.ledger.contributors += [InboxFeed(self.ledger.store), CallbackFeed(self.ledger.store), AuditFeed()]
         self.ledger.followers += [self.dag_lifecycle, self.breaker_trips]
         self.dag_lifecycle.on_end.append(self.event_triggers.dag_ended)
 

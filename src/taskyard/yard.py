@@ -59,6 +59,7 @@ class Yard:
         self.agents = verbs.agents
         self.approvals = verbs.approvals
         self.artifacts = verbs.artifacts
+        self.audit = verbs.audit
         self.breakers = verbs.breakers
         self.budgets = verbs.budgets
         self.dags = verbs.dags

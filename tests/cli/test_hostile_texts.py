@@ -34,6 +34,8 @@ SILENT = {
     *(
         "schema",
         "tui",  # its screens: tests/tui/test_hostile_screens.py
+        "audit keep",
+        "queues lift",
         "demo",
         "bench",
         "serve",
@@ -162,6 +164,7 @@ def commands(ids: dict[str, str]) -> dict[str, list[str]]:
         "agents ls": [],
         "agents runtimes": [],
         "queues ls": [],
+        "queues throttles": [],
         "breakers ls": [],
         "breakers policy": [],
         "budget show": [],
@@ -198,6 +201,8 @@ def commands(ids: dict[str, str]) -> dict[str, list[str]]:
         "scores add": [ids["task"], NAME, "1", "--note", HOSTILE, "--by", f"human:{NAME}"],
         "scores ls": [ids["task"]],
         "scores report": [NAME],
+        "audit ls": [],
+        "audit export": [],
         "variants ls": [],
         "variants set": [NAME, json.dumps([VARIANT])],
         "subagents ls": [],

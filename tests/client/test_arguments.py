@@ -45,11 +45,13 @@ GIVEN: dict[str, Any] = {
     "resolution": "cancel",
     "results": [{"custom_id": "a", "outcome": "expired"}],
     "role": "agent",
+    "since": "2030-01-01T00:00:00Z",
     "source": "hook",
     "starts_at": "2030-01-01T00:00:00Z",
     "subject": "issue:42",
     "task": {"type": "code"},
     "task_id": TASK,
+    "until": "2031-01-01T00:00:00Z",
     "variants": [{"name": "a"}],
     "window": "6h",
 }

@@ -13,6 +13,7 @@ from tests.dashboard.conftest import Enter, Place
 from tests.dashboard.scenes import given_a_scene
 
 PHONE = 390  # pixels
+MORE = ("/audit", "/events", "/deliveries", "/waits")
 PAGES = {
     "Overview": ("Overview", ["Dead letters", "Running one"]),
     "Tasks": ("Tasks", ["Waiting one", "Done one"]),
@@ -23,6 +24,10 @@ PAGES = {
     "Queues & breakers": ("Queues, breakers, throttles", ["default", "flowing"]),
     "Schedules & triggers": ("Schedules and triggers", ["No schedule yet"]),
     "Spend": ("Spend", ["Spent today"]),
+    "Waits": ("Waits", ["Nothing is slowed down"]),
+    "Events": ("Events", ["task.created"]),
+    "Deliveries": ("Deliveries", ["Nothing was given up"]),
+    "Audit": ("Audit", ["human:local"]),
 }
 
 
@@ -127,8 +132,8 @@ def test_what_is_not_there_is_reported_as_not_there(visit: Visit, yard: SyncYard
 def test_a_phone_shows_every_page_without_scrolling_sideways(enter: Enter, yard: SyncYard):
     given_a_scene(yard)
     visit = enter(viewport={"width": PHONE, "height": 800})
-    paths = ("/", "/tasks", "/dags", "/dead-letters", "/approvals", "/agents", "/queues", "/schedules", "/spend")
-    for path in (*paths, "/tasks/new", "/dags/new"):
+    first = ("/", "/tasks", "/dags", "/dead-letters", "/approvals", "/agents", "/queues", "/schedules", "/spend")
+    for path in (*first, *MORE, "/tasks/new", "/dags/new"):
         visit.open(path)
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= PHONE, path
 

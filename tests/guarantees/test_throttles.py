@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from taskyard.core.errors import NotFound
 from taskyard.core.task import Status
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
@@ -228,3 +229,18 @@ async def test_the_slowdown_is_an_event(yard: Yard):
 
     (said,) = await data_of(yard, "signal.slowdown")
     assert said == {"scope": "code|opus", "until": "2026-01-01T00:00:50.000000Z", "wait_sec": 100.0}
+
+
+async def test_an_operator_lifts_a_throttle_before_its_time(yard: Yard):
+    await limit_rate(yard, 600)
+    waiting = await yard.enqueue("code")
+    assert await yard.claim("worker") == []
+
+    with pytest.raises(NotFound):
+        await yard.queues.lift_throttle("code", model="opus", by="human:ada")
+    await yard.queues.lift_throttle("code", by="human:ada")
+    assert await yard.queues.throttles() == []
+    await claim_that(yard, waiting.id)
+    assert [each["throttle"] for each in await data_of(yard, "throttle.lifted")] == ["code"]
+    with pytest.raises(NotFound):
+        await yard.queues.lift_throttle("code", by="human:ada")

@@ -240,3 +240,16 @@ async def test_events_are_followed_in_a_session_until_it_ends(yard: Yard, monkey
             await yard.tokens.revoke(issued.token.id)
             async with asyncio.timeout(30):
                 [_ async for _ in lines]
+
+
+async def test_who_signs_in_and_out_is_in_the_audit_log(yard: Yard):
+    token = (await yard.tokens.create("olga", "operator")).text
+    async with calling(yard) as client:
+        await log_in(client, token)
+        await client.delete("/api/session", headers=page_of(client))
+        refused = await log_in(client, f"{token}x")
+
+    assert refused.status_code == 401
+    found = [(each.by, each.action, each.facts.get("role")) for each in (await yard.audit.list()).entries]
+    assert found[:2] == [("human:olga", "session.ended", "operator"), ("human:olga", "session.begun", "operator")]
+    assert [action for _, action, _ in found[2:]] == ["token.created"]

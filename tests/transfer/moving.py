@@ -54,6 +54,7 @@ async def given_a_lived_in_yard(yard: Yard, clock: ManualClock) -> None:
     await given_an_agent(yard, "worker")
     await given_a_dead_letter(yard, "report", by="undertaker", title="Über uns", tags=("a", "b"))
     held = await given_a_running_task(yard, "code", by="coder", idempotency_key="key-1", payload={"n": 1})
+    await yard.queues.pause("gpu", by="human:ada")  # which leaves an entry in the audit log
     await yard.attempts.checkpoint(held.id, held.lease, "step-1", {"done": ["é", 1]})
     await yard.heartbeat(held.id, held.lease, cost_usd=0.25, progress={"percent": 40})
     waiting = await given_a_running_task(yard, "approve", by="approver")

@@ -4,6 +4,7 @@ import { queryOptions } from "@tanstack/react-query";
 import type { YardEvent } from "@/live/stream";
 
 import { answered, api, type Shapes } from "./client";
+import type { RowPage } from "./tasks";
 
 export type Queue = Shapes["Queue"];
 export type Breaker = Shapes["Breaker"];
@@ -28,7 +29,9 @@ export const breakers = queryOptions({
 export const throttles = queryOptions({
   queryKey: ["throttles"],
   queryFn: ({ signal }) => answered(api.GET("/api/throttles", { signal })),
-  meta: { changesWith: ({ event }: YardEvent) => event === "signal.slowdown" || event === "task.parked" },
+  meta: {
+    changesWith: ({ event }: YardEvent) => ["signal.slowdown", "throttle.lifted", "task.parked"].includes(event),
+  },
 });
 
 /** What was done to gates of one kind, newest first. */
@@ -59,3 +62,18 @@ export function openBreaker(type: string, why: string): Promise<unknown> {
 export function closeBreaker(type: string, why: string): Promise<unknown> {
   return answered(api.POST("/api/breakers/{type}/close", { params: { path: { type } }, body: { why } }));
 }
+
+export function liftThrottle(type: string, model: string | null): Promise<unknown> {
+  return answered(api.POST("/api/throttles/lift", { body: { type, model } }));
+}
+
+/** Tasks that wait for another try. */
+export const retryingSoon = queryOptions({
+  queryKey: ["retrying-soon"],
+  queryFn: async ({ signal }) => {
+    const query = { status: ["retrying"], short: true, limit: 100 };
+    const page = (await answered(api.GET("/api/tasks", { params: { query }, signal }))) as RowPage;
+    return { tasks: page.tasks.sort((one, other) => (one.wake_at ?? "").localeCompare(other.wake_at ?? "")) };
+  },
+  meta: { changesWith: ({ event }: YardEvent) => event.startsWith("task."), pace: 2_000 },
+});

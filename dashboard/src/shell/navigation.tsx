@@ -4,7 +4,11 @@ import {
   CircleX,
   Coins,
   Gauge,
+  Hourglass,
   ListTodo,
+  Radio,
+  Send,
+  ShieldCheck,
   Stamp,
   ToggleRight,
   Workflow,
@@ -38,8 +42,14 @@ export const PLACES: readonly (readonly Place[])[] = [
   [
     { to: "/agents", name: "Agents", icon: Bot, key: "e" },
     { to: "/queues", name: "Queues & breakers", icon: ToggleRight, key: "q", count: "breakers" },
+    { to: "/waits", name: "Waits", icon: Hourglass, key: "w" },
     { to: "/schedules", name: "Schedules & triggers", icon: CalendarClock, key: "s" },
     { to: "/spend", name: "Spend", icon: Coins, key: "m" },
+  ],
+  [
+    { to: "/events", name: "Events", icon: Radio, key: "v" },
+    { to: "/deliveries", name: "Deliveries", icon: Send, key: "d" },
+    { to: "/audit", name: "Audit", icon: ShieldCheck, key: "u" },
   ],
 ];
 

@@ -268,6 +268,7 @@ OPEN_BREAKER = Call("POST", "/api/breakers/{type}/open", OPERATE)
 CLOSE_BREAKER = Call("POST", "/api/breakers/{type}/close", OPERATE)
 BREAKER_POLICY = Call("PUT", "/api/breaker-policy", OPERATE)
 THROTTLES = Call("GET", "/api/throttles", SEE, answer="throttles")
+LIFT_THROTTLE = Call("POST", "/api/throttles/lift", OPERATE)
 SPEND = Call("GET", "/api/spend", SEE, answer="spend")
 SPEND_REPORT = Call("GET", "/api/spend/report", SEE)
 SETTINGS = Call("GET", "/api/budget", SEE)
@@ -281,6 +282,9 @@ EVENTS = Call("GET", "/api/events", SEE, is_own=True)  # a page, or server-sent 
 SOCKET = Call("WEBSOCKET", "/api/ws", SEE, is_own=True)
 
 # Access
+AUDIT = Call("GET", "/api/audit", OPERATE)
+AUDIT_POLICY = Call("GET", "/api/audit/policy", OPERATE)
+SET_AUDIT_POLICY = Call("PUT", "/api/audit/policy", ADMINISTER)
 CREATE_TOKEN = Call("POST", "/api/tokens", ADMINISTER, is_repeatable=False)
 TOKENS = Call("GET", "/api/tokens", ADMINISTER, answer="tokens")
 REVOKE_TOKEN = Call("DELETE", "/api/tokens/{token_id}", ADMINISTER)

@@ -262,3 +262,18 @@ class SavedViewDraft(RequestBody):
     page: Literal["tasks", "dags", "reports", "audit", "events", "board"]
     query: str = Field(max_length=2000, description="As in the address of the page: status=ready&sort=oldest.")
     description: Annotated[str, Field(max_length=1000)] = ""
+
+
+# Throttles
+
+
+class LiftThrottle(RequestBody):
+    type: Name
+    model: Name | None = Field(None, description="Where the throttle is of one model.")
+
+
+# Audit
+
+
+class SetAuditPolicy(RequestBody):
+    days: float = Field(ge=1, le=36_500, description="How long entries are kept.")

@@ -40,7 +40,7 @@ FIRST = frozenset(
         *("queues pause", "queues preset", "queues reports", "artifacts put", "notify add", "schedules add"),
         *("triggers add dag", "triggers add files", "triggers add rule", "triggers watch", "hooks add"),
         *("inbox enqueue", "inbox dequeue", "subagents start", "cutover start", "import yard", "import loki"),
-        *("memory policy", "variants set"),
+        *("memory policy", "variants set", "audit keep"),
     }
 )
 By = Annotated[str, typer.Option("--by", help="Who is doing this.", envvar="TASKYARD_USER")]

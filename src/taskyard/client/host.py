@@ -17,6 +17,7 @@ from taskyard.client.attempts import (
     RemoteNotes,
     RemoteSuspension,
 )
+from taskyard.client.audit import RemoteAudit
 from taskyard.client.breakers import RemoteBreakers
 from taskyard.client.budgets import RemoteBudgets
 from taskyard.client.cutovers import RemoteCutovers
@@ -99,6 +100,7 @@ class RemoteVerbs(Verbs):
         self.queues = RemoteQueues(connection)
         self.presets = RemotePresets(connection)
         self.provider_batches = RemoteProviderBatches(connection)
+        self.audit = RemoteAudit(connection)
         self.breakers = RemoteBreakers(connection)
         self.budgets = RemoteBudgets(connection)
         self.verification = RemoteVerification(connection)

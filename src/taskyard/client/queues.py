@@ -15,6 +15,7 @@ from taskyard.host import NEEDS_THE_STORE
 class RemoteQueues(Remote, Queues):
     list = over_http(Queues.list, calls.QUEUES)
     throttles = over_http(Queues.throttles, calls.THROTTLES)
+    lift_throttle = over_http(Queues.lift_throttle, calls.LIFT_THROTTLE)
     pause = over_http(Queues.pause, calls.PAUSE_QUEUE)
     resume = over_http(Queues.resume, calls.RESUME_QUEUE)
     set_preset = over_http(Queues.set_preset, calls.QUEUE_PRESET, names={"name": "preset"})

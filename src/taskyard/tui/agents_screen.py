@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -35,10 +36,10 @@ class AgentsScreen(YardScreen):
         self.query_one(RowTable).show_rows([(view.id, agent_cells(view, now)) for view in found])
 
     async def action_drain(self) -> None:
-        await self._act(self.yard.agents.drain)
+        await self._act(partial(self.yard.agents.drain, by=self.session.by))
 
     async def action_resume(self) -> None:
-        await self._act(self.yard.agents.resume)
+        await self._act(partial(self.yard.agents.resume, by=self.session.by))
 
     async def _act(self, act: Callable[[str], Awaitable[object]]) -> None:
         if (agent := self.query_one(RowTable).chosen) is None:

@@ -17,7 +17,7 @@ const AGAIN = 5_000; // milliseconds: that a breaker is half open now is no even
 export function Breakers() {
   const { data, error, refetch } = useQuery({ ...breakers, refetchInterval: useEvery(AGAIN) });
   return (
-    <Card title="Breakers" aside={<Open />}>
+    <Card title="Breakers" aside={<OpenBreaker />}>
       {data === undefined && (error === null ? <Loading /> : <Broken error={error} retry={() => void refetch()} />)}
       {data?.breakers.length === 0 && (
         <Empty icon={CircleCheck} title="No breaker has ever opened" command="taskyard breakers open TYPE --why …">
@@ -79,14 +79,14 @@ function Row({ breaker }: { breaker: Breaker }) {
         <span className="gate-unit">failures in a row</span>
       </td>
       <td className="gate-actions">
-        {breaker.state === "closed" ? <Open type={breaker.type} /> : <Close type={breaker.type} />}
+        {breaker.state === "closed" ? <OpenBreaker type={breaker.type} /> : <CloseBreaker type={breaker.type} />}
       </td>
     </tr>
   );
 }
 
 /** Open a breaker: of this type, or of one that is asked for. */
-function Open({ type }: { type?: string }) {
+export function OpenBreaker({ type }: { type?: string }) {
   const [asked, setAsked] = useState("");
   const [why, setWhy] = useState("");
   const which = type ?? asked;
@@ -114,7 +114,7 @@ function Open({ type }: { type?: string }) {
   );
 }
 
-function Close({ type }: { type: string }) {
+export function CloseBreaker({ type }: { type: string }) {
   const [why, setWhy] = useState("");
   return (
     <Action

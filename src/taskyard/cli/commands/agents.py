@@ -15,7 +15,7 @@ import typer
 from taskyard.api.codec import write
 from taskyard.app import Yard, connect
 from taskyard.cli import completion
-from taskyard.cli.invocation import AsJson, carry_out, chosen, in_yard, show, stay
+from taskyard.cli.invocation import AsJson, By, carry_out, chosen, in_yard, show, stay
 from taskyard.cli.judge_agents import agent_that_asks, agent_that_tests
 from taskyard.cli.logs import LogFormat, LogFormatOption, set_up_logs
 from taskyard.cli.programs.reload import run_again_on_changes
@@ -25,6 +25,7 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
 from taskyard.core.units import Micros
 from taskyard.features.agents.views import AgentView, RuntimeView
+from taskyard.ledger.options import LOCAL
 from taskyard.worker.adapters import Adapter, adapter
 from taskyard.worker.command import Command, command_agent
 from taskyard.worker.handlers import Agent
@@ -96,20 +97,22 @@ def runtimes_listed(context: typer.Context, as_json: AsJson = False) -> None:
 def drain(
     context: typer.Context,
     agent: AgentArgument,
+    by: By = LOCAL,
     as_json: AsJson = False,
 ) -> None:
     """Let it finish what it holds, and give it nothing new."""
-    carry_out(context, as_json, lambda yard: yard.agents.drain(agent))
+    carry_out(context, as_json, lambda yard: yard.agents.drain(agent, by=by))
 
 
 @app.command()
 def resume(
     context: typer.Context,
     agent: AgentArgument,
+    by: By = LOCAL,
     as_json: AsJson = False,
 ) -> None:
     """Let it take work again."""
-    carry_out(context, as_json, lambda yard: yard.agents.resume(agent))
+    carry_out(context, as_json, lambda yard: yard.agents.resume(agent, by=by))
 
 
 @app.command("budget")
@@ -124,11 +127,14 @@ def agent_budget(
     dollars_: Annotated[str | None, typer.Argument(metavar="[DOLLARS]", help="Nothing: no limit.")] = None,
     per: Annotated[str, typer.Option(help="ever, day or month (UTC).")] = "ever",
     take_back: Annotated[bool, typer.Option("--take-back", help="Let what the code says count again.")] = False,
+    by: By = LOCAL,
     as_json: AsJson = False,
 ) -> None:
     """Set what an agent may spend: from now on this counts, whatever its code says."""
     carry_out(
-        context, as_json, lambda yard: yard.agents.set_budget(agent, dollars_, budget_per=per, take_back=take_back)
+        context,
+        as_json,
+        lambda yard: yard.agents.set_budget(agent, dollars_, budget_per=per, take_back=take_back, by=by),
     )
 
 
@@ -136,10 +142,11 @@ def agent_budget(
 def removed(
     context: typer.Context,
     agent: AgentArgument,
+    by: By = LOCAL,
     as_json: AsJson = False,
 ) -> None:
     """Forget an agent; what it holds goes to others."""
-    carry_out(context, as_json, lambda yard: yard.agents.remove(agent))
+    carry_out(context, as_json, lambda yard: yard.agents.remove(agent, by=by))
 
 
 def work(

@@ -10,11 +10,12 @@ import typer
 from taskyard.api.codec import write
 from taskyard.app import Yard
 from taskyard.cli import completion
-from taskyard.cli.invocation import AsJson, carry_out, in_yard, json_given, show
+from taskyard.cli.invocation import AsJson, By, carry_out, in_yard, json_given, show
 from taskyard.cli.terminal import Text, table
 from taskyard.core.breaker import BreakerState
 from taskyard.core.errors import InvalidInput
 from taskyard.features.breakers.views import BreakerPolicyView
+from taskyard.ledger.options import LOCAL
 
 app = typer.Typer(help="Circuit breakers, one for each task type.", no_args_is_help=True)
 TypeArgument = Annotated[
@@ -58,6 +59,7 @@ def breaker_policy(
         ),
     ] = None,
     reset: Annotated[bool, typer.Option("--reset", help="Everything as the preset has it.")] = False,
+    by: By = LOCAL,
     as_json: AsJson = False,
 ) -> None:
     """Show when the workspace's breakers open, or set it as a whole: what is not given is the preset's."""
@@ -67,7 +69,7 @@ def breaker_policy(
         if threshold is None and half_open_after is None and not overrides and not reset:
             return (await yard.budgets.show()).breakers or BreakerPolicyView(None, None, {})
         return await yard.breakers.set_policy(
-            failure_threshold=threshold, half_open_after_sec=half_open_after, overrides=overrides
+            failure_threshold=threshold, half_open_after_sec=half_open_after, overrides=overrides, by=by
         )
 
     value = write(in_yard(context, use))
@@ -83,15 +85,23 @@ def _override(given: str) -> tuple[str, Any]:
 
 @app.command("open")
 def opened(
-    context: typer.Context, type: TypeArgument, why: WhyOption = "opened by hand", as_json: AsJson = False
+    context: typer.Context,
+    type: TypeArgument,
+    why: WhyOption = "opened by hand",
+    by: By = LOCAL,
+    as_json: AsJson = False,
 ) -> None:
     """Hand out nothing of a type for a while."""
-    carry_out(context, as_json, lambda yard: yard.breakers.open(type, why=why))
+    carry_out(context, as_json, lambda yard: yard.breakers.open(type, why=why, by=by))
 
 
 @app.command("close")
 def closed(
-    context: typer.Context, type: TypeArgument, why: WhyOption = "closed by hand", as_json: AsJson = False
+    context: typer.Context,
+    type: TypeArgument,
+    why: WhyOption = "closed by hand",
+    by: By = LOCAL,
+    as_json: AsJson = False,
 ) -> None:
     """Let a type through again."""
-    carry_out(context, as_json, lambda yard: yard.breakers.close(type, why=why))
+    carry_out(context, as_json, lambda yard: yard.breakers.close(type, why=why, by=by))

@@ -10,8 +10,11 @@ from taskyard.api.codec import write
 from taskyard.app import Yard
 from taskyard.cli import completion
 from taskyard.cli.invocation import AsJson, By, carry_out, in_yard, show
-from taskyard.cli.terminal import Text, table
+from taskyard.cli.terminal import Text, age, table
 from taskyard.core.policy import PRESETS
+from taskyard.core.units import Micros
+from taskyard.features.queues.views import ThrottleView
+from taskyard.ledger.options import LOCAL
 
 app = typer.Typer(help="See, pause and resume queues.", no_args_is_help=True)
 presets = typer.Typer(help="The preset that new tasks are put in under.", no_args_is_help=True)
@@ -46,20 +49,22 @@ def queues_listed(
 def pause(
     context: typer.Context,
     queue: QueueArgument,
+    by: By = LOCAL,
     as_json: AsJson = False,
 ) -> None:
     """Hand out nothing of a queue."""
-    carry_out(context, as_json, lambda yard: yard.queues.pause(queue))
+    carry_out(context, as_json, lambda yard: yard.queues.pause(queue, by=by))
 
 
 @app.command("resume")
 def queue_resumed(
     context: typer.Context,
     queue: QueueArgument,
+    by: By = LOCAL,
     as_json: AsJson = False,
 ) -> None:
     """Hand out a paused queue's tasks again."""
-    carry_out(context, as_json, lambda yard: yard.queues.resume(queue))
+    carry_out(context, as_json, lambda yard: yard.queues.resume(queue, by=by))
 
 
 @app.command()
@@ -67,10 +72,11 @@ def preset(
     context: typer.Context,
     queue: QueueArgument,
     name: Annotated[str, typer.Argument(metavar="PRESET", help="The name of a preset.")],
+    by: By = LOCAL,
     as_json: AsJson = False,
 ) -> None:
     """Let a queue's new tasks follow a preset."""
-    carry_out(context, as_json, lambda yard: yard.queues.set_preset(queue, name))
+    carry_out(context, as_json, lambda yard: yard.queues.set_preset(queue, name, by=by))
 
 
 @app.command()
@@ -80,10 +86,36 @@ def reports(
         str | None, typer.Argument(help="This queue alone. Default: all.", autocompletion=completion.queues)
     ] = None,
     required: Annotated[bool, typer.Option("--required/--optional", help="Whether a report is required.")] = True,
+    by: By = LOCAL,
     as_json: AsJson = False,
 ) -> None:
     """Let new tasks be completed only with a decision report."""
-    carry_out(context, as_json, lambda yard: yard.queues.set_report_policy(required, queue=queue))
+    carry_out(context, as_json, lambda yard: yard.queues.set_report_policy(required, queue=queue, by=by))
+
+
+@app.command("throttles")
+def throttles_listed(context: typer.Context, as_json: AsJson = False) -> None:
+    """What is slowed down after a provider's rate limit, and until when."""
+
+    async def use(yard: Yard) -> tuple[list[ThrottleView], Micros]:
+        return await yard.queues.throttles(), yard.now()
+
+    views, now = in_yard(context, use)
+    rows = [(view.type, view.model or "any", age(view.until, now)) for view in views]
+    shown = table("type", "model", "until", rows=rows) if rows else Text("nothing is slowed down", style="green")
+    show(as_json, write(views), shown)
+
+
+@app.command("lift")
+def throttle_lifted(
+    context: typer.Context,
+    type: Annotated[str, typer.Argument(metavar="TYPE", help="Of tasks.", autocompletion=completion.types)],
+    model: Annotated[str | None, typer.Option("--model", help="Where the throttle is of one model.")] = None,
+    by: By = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Hand out what is slowed down, before the time that its rate limit asked for."""
+    carry_out(context, as_json, lambda yard: yard.queues.lift_throttle(type, model=model, by=by))
 
 
 @presets.command("show")

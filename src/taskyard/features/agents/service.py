@@ -14,7 +14,7 @@ from taskyard.core.json_value import Json
 from taskyard.core.task import FINAL, AgentId, Reason, Status
 from taskyard.core.units import Micros, MicroUsd
 from taskyard.definition import arguments, fields
-from taskyard.features.agents.audit import budget_events
+from taskyard.features.agents.budget_changes import budget_events
 from taskyard.features.agents.lost_work import LostWork
 from taskyard.features.agents.rules import (
     MOST_IDS,

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from itertools import pairwise
 
+from taskyard.core.changes import ChangeSet, RecordChange
+from taskyard.core.errors import NotFound
 from taskyard.core.policy import preset
 from taskyard.core.priority import RANK_UNIT, TIERS, aged
-from taskyard.core.throttle import until_of
+from taskyard.core.throttle import scope, until_of
+from taskyard.core.units import to_iso
+from taskyard.definition import arguments
 from taskyard.features.queues.views import QueueView, ThrottleView
 from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.options import LOCAL
@@ -73,8 +77,26 @@ class Queues:
         """What is slowed down now."""
         planning, now = await self._ledger.configuration.fresh(), self._ledger.now()
         views: list[ThrottleView] = []
-        for scope, record in sorted(planning.throttles.items()):
+        for scope_id, record in sorted(planning.throttles.items()):
             if (until := until_of(record)) > now:
-                type_, bar, model = scope.rpartition("|")
-                views.append(ThrottleView(type_ if bar else scope, model if bar else None, until))
+                type_, bar, model = scope_id.rpartition("|")
+                views.append(ThrottleView(type_ if bar else scope_id, model if bar else None, until))
         return views
+
+    async def lift_throttle(self, type: str, *, model: str | None = None, by: str = LOCAL) -> None:
+        """Let a type, or a type with one model, be claimed again before the time that its rate limit asked for.
+
+        Tasks that wait for their provider wait on: each has a time of its own.
+        """
+        named = None if model is None else arguments.name("model", model)
+        id_, author = scope(arguments.name("type", type), named), arguments.name("by", by)
+
+        async def decide() -> tuple[ChangeSet, None]:
+            record, now = await self._store.record("throttle", self._workspace, id_), self._ledger.now()
+            if record is None or until_of(record) <= now:
+                raise NotFound("throttle", id_)
+            gone = RecordChange("throttle", self._workspace, id_, record.version, None)
+            lifted = self._ledger.audit("throttle.lifted", author, {"throttle": id_, "until": to_iso(until_of(record))})
+            return ChangeSet(records=(gone,), events=(lifted,), at=now), None
+
+        await self._ledger.commit(decide)

@@ -93,7 +93,7 @@ class ScheduleFiring:
         going = schedule.last_run if await self._is_going(schedule.last_run) else None
         if schedule.busy is Busy.REPLACE:
             if going is not None:
-                await self._end_run(going, f"replaced by the next run of {schedule.id}")
+                await self._end_run(going, schedule)
             return dict.fromkeys(due[:-1], "a later time has come too, and would replace it")
         first = due if going is not None else due[1:]
         return dict.fromkeys(first, f"the run before is still going: {going or 'that of the time before'}")
@@ -107,8 +107,12 @@ class ScheduleFiring:
         hot = (await self._store.load([TaskId(run)])).get(TaskId(run))
         return hot is not None and not hot.status.is_final
 
-    async def _end_run(self, run: str, reason: str) -> None:
-        await (self._dags.cancel(run, reason) if run.startswith("dag_") else self._cancellation.cancel(run, reason))
+    async def _end_run(self, run: str, schedule: Schedule) -> None:
+        reason, by = f"replaced by the next run of {schedule.id}", f"cron:{schedule.id}"
+        if run.startswith("dag_"):
+            await self._dags.cancel(run, reason, by=by)
+        else:
+            await self._cancellation.cancel(run, reason, by=by)
 
     async def fire_time(
         self, schedule: Schedule, nominal: Micros, key: str, *, why: str, keys: Keys

@@ -35,7 +35,7 @@ class Cancellation:
         reason: str = "cancelled",
         *,
         cascade: bool | None = None,
-        by: str | None = None,
+        by: str | None = LOCAL,
         dry_run: bool = False,
     ) -> Cancelled:
         """Take a task out of the yard, and by default what depends on it and what it spawned; or only say which."""

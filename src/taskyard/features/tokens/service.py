@@ -12,7 +12,7 @@ from taskyard.core.errors import IdentityTaken, InvalidInput, NotFound
 from taskyard.core.json_value import Json, compact
 from taskyard.core.units import Micros
 from taskyard.definition import arguments
-from taskyard.features.agents.audit import budget_events
+from taskyard.features.agents.budget_changes import budget_events
 from taskyard.features.agents.rules import granted, name_conflict
 from taskyard.features.tokens import rules as token_rules
 from taskyard.features.tokens.rules import EVERYWHERE, Role, Token

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from secrets import token_urlsafe
 
-from taskyard.core.changes import ChangeSet, RecordChange
+from taskyard.core.changes import ChangeSet, Event, RecordChange
 from taskyard.core.units import HOUR, Micros
 from taskyard.features.tokens import rules as token_rules
 from taskyard.features.tokens.rules import EVERYWHERE, Session, Token
@@ -41,7 +41,7 @@ class Sessions:
             )
             gone = [RecordChange(*record[:4], None) for record in old]
             begun = RecordChange(SESSION, EVERYWHERE, session.id, 0, session.body())
-            return ChangeSet(records=(begun, *gone), at=now), None
+            return ChangeSet(records=(begun, *gone), events=(self._event("session.begun", token),), at=now), None
 
         await self._ledger.commit(decide)
         return Begun(session, token_rules.spelled_session(session.id, secret))
@@ -64,11 +64,17 @@ class Sessions:
             session = await self.of(text)
             if session is None:
                 return None, None
-            return ChangeSet(
-                records=(RecordChange(SESSION, EVERYWHERE, session.id, 1, None),), at=self._ledger.now()
-            ), None
+            gone = RecordChange(SESSION, EVERYWHERE, session.id, 1, None)
+            record = await self._store.record("token", EVERYWHERE, session.token_id)
+            ended = [] if record is None else [self._event("session.ended", token_rules.token_of(record))]
+            return ChangeSet(records=(gone,), events=tuple(ended), at=self._ledger.now()), None
 
         await self._ledger.commit(decide)
+
+    def _event(self, event: str, token: Token) -> Event:
+        """In the workspace of the token: whoever signs out shows none, and calls from no workspace."""
+        audited = self._ledger.audit(event, token.by, {"token": token.id, "role": token.role.value})
+        return audited._replace(workspace=token.workspace)
 
 
 def _id_at(at: Micros) -> str:

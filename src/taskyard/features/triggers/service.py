@@ -170,7 +170,12 @@ class Triggers:
         now = self._ledger.now()
         came = None if key is None else self._trigger_firing.delivery(trigger, _digest(arguments.words("key", key)), {})
         happened = Happened(
-            cast(Mapping[str, Json], data), f"fired by {by}", now, _digest(key)[:10] if key else token_hex(5), came
+            values=cast(Mapping[str, Json], data),
+            why=f"fired by {by}",
+            at=now,
+            what=_digest(key)[:10] if key else token_hex(5),
+            came=came,
+            by=arguments.name("by", by),
         )
         if dry_run:
             return (await self._trigger_firing.decide(trigger, happened))[0]

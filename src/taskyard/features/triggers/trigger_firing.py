@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace as changed
 from typing import NamedTuple
 
-from taskyard.core.changes import ChangeSet, Record, RecordChange
+from taskyard.core.changes import ChangeSet, Event, Record, RecordChange
 from taskyard.core.errors import CycleFound, InvalidInput, NotFound
 from taskyard.core.json_value import Json
 from taskyard.core.units import Micros
@@ -30,6 +30,7 @@ class Happened(NamedTuple):
     what: str  # what came then, as part of the fire's id
     came: RecordChange | None = None  # what makes it the only one of its kind
     chain: int = 0  # how many fires led to it
+    by: str | None = None  # who let it happen by hand
 
 
 DELIVERY = "delivery"  # of what has come, by its key
@@ -53,9 +54,15 @@ class TriggerFiring:
                 return None, None
             work = made.change_set or ChangeSet(at=self._ledger.now())
             new = (row,) if happened.came is None else (row, happened.came)
-            return work._replace(records=(*work.records, *new)), fire
+            return work._replace(
+                records=(*work.records, *new), events=(*work.events, *self._by_hand(fire, happened))
+            ), fire
 
         return await self._ledger.commit_keyed(decide)
+
+    def _by_hand(self, fire: Fire, happened: Happened) -> list[Event]:
+        facts: dict[str, Json] = {"trigger": fire.source.partition(":")[2], "outcome": fire.outcome.value}
+        return [] if happened.by is None else [self._ledger.audit("trigger.fired", happened.by, facts)]
 
     async def decide(self, trigger: Trigger, happened: Happened) -> tuple[Fire, Made]:
         """Whether it fires at this, and the work it makes. A template that does not fit is reported."""

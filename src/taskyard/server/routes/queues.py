@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import Path, Response
 
 from taskyard.api import calls, openapi, requests
+from taskyard.api import request_models as models
 from taskyard.api.codec import write
 from taskyard.api.openapi import DONE
 from taskyard.features.queues.views import QueueView, ThrottleView
@@ -63,3 +64,10 @@ async def set_report_policy(caller: Calling, asked: requests.ReportPolicy) -> Re
 async def throttles(caller: Calling) -> Response:
     """What is slowed down after a provider's rate limit."""
     return answer({"throttles": write(await caller.yard.queues.throttles())})
+
+
+@routes.add(calls.LIFT_THROTTLE, DONE)
+async def lift_throttle(caller: Calling, asked: models.LiftThrottle) -> Response:
+    """Hand out what is slowed down before its time."""
+    await caller.yard.queues.lift_throttle(asked.type, model=asked.model, by=caller.by)
+    return answer({"ok": True})

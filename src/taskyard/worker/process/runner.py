@@ -333,7 +333,7 @@ class Worker:
                 await self._yard.attempts.snooze(context.id, context.lease, outcome.seconds)
                 report.suspended(context, f"not now; it comes back in {outcome.seconds:g} s")
             case Cancel():
-                await self._yard.cancel(context.id, outcome.reason)
+                await self._yard.cancel(context.id, outcome.reason, by=None)
                 report.stopped(context, f"cancelled by its handler: {outcome.reason}")
             case _:
                 raise InvalidInput("outcome", f"{type(outcome).__name__} is not one the yard knows")

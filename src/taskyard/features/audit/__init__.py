@@ -1,0 +1,1 @@
+"""The audit log: who did what, kept longer than the work itself."""
