@@ -24,7 +24,8 @@ async def test_a_client_puts_a_task_in_claims_it_and_finishes_it(url: str, mode:
         task = answer_of(await client.call_tool("enqueue_task", {"type": "code", "prompt": "Fix the test"}))
         held = answer_of(await client.call_tool("claim_task", {"types": ["code"]}))
         mine = {"task_id": held["task_id"], "lease": held["lease"]}
-        answer_of(await client.call_tool("heartbeat", {**mine, "progress": 0.5, "note": "half way"}))
+        spent = {"tokens_input": 1000, "tokens_cache_read": 600, "tokens_output": 100, "model": "gpt-4o"}
+        answer_of(await client.call_tool("heartbeat", {**mine, "progress": 0.5, "note": "half way", **spent}))
         answer_of(await client.call_tool("complete_task", {**mine, "output": {"diff": "+1"}}))
         ended = answer_of(await client.call_tool("wait_for_task", {"task_id": task["id"]}))
 
@@ -33,6 +34,7 @@ async def test_a_client_puts_a_task_in_claims_it_and_finishes_it(url: str, mode:
     async with taskyard.connect(url) as yard:
         stored = await yard.get(task["id"])
         assert (stored.result, stored.agent, stored.created_by) == ({"diff": "+1"}, "coder-1", "human:local")
+        assert (stored.cost, stored.tokens_used.input) == (2750, 1000)  # 600 of them at the price of cached ones
 
 
 async def test_the_role_says_which_tools_are_shown(url: str):

@@ -52,9 +52,9 @@ async def working(
         await running
 
 
-async def until(yard: Yard, task_id: str, status: Status) -> None:
+async def until(yard: Yard, task_id: str, status: Status, *, within: float = 60) -> None:
     """Wait for the event, not for a time."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(within):
         async for stored in yard.tail():
             if stored.event.task_id == task_id and stored.event.status is status:
                 return

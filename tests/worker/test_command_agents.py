@@ -171,6 +171,9 @@ def test_the_ready_made_adapters_understand_their_programs() -> None:
         },
         {"type": "output", "data": "done"},
     ]
+    cached = {"input_tokens": 5, "cache_read_input_tokens": 700, "cache_creation_input_tokens": 20}
+    spend = (claude.understood(result | {"usage": cached}) or [{}])[0]
+    assert (spend["input_tokens"], spend["cache_read_tokens"], spend["cache_write_tokens"]) == (725, 700, 20)
     codex = built_in("codex")
     line = {"type": "item.completed", "item": {"type": "agent_message", "text": "done"}}
     assert codex.understood(line) == [{"type": "output", "data": "done"}]

@@ -40,6 +40,7 @@ except ImportError as error:
     raise ImportError("claude-agent-sdk is missing or too old (pip install 'taskyard[claude]')") from error
 
 from taskyard.core.task import Reason
+from taskyard.features.budgets.token_counts import anthropic_usage
 from taskyard.integrations.agent_steps import ToolDecision, agent_run, approve
 from taskyard.worker.context import Context
 from taskyard.worker.control import Fail, Retry
@@ -159,13 +160,7 @@ class _Conversation:
         if not (usage := answer.usage):
             return
         before = self._task.cost
-        await self._task.spend(
-            model=answer.model,
-            input_tokens=usage.get("input_tokens") or 0,
-            output_tokens=usage.get("output_tokens") or 0,
-            cache_read_tokens=usage.get("cache_read_input_tokens") or 0,
-            cache_write_tokens=usage.get("cache_creation_input_tokens") or 0,
-        )
+        await self._task.spend(model=answer.model, **anthropic_usage(usage))
         self._reported += self._task.cost - before
 
     async def _settle(self, result: ResultMessage) -> None:

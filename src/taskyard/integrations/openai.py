@@ -20,10 +20,10 @@ except ImportError as error:
     raise ImportError("openai is missing or too old (pip install 'taskyard[openai]')") from error
 
 from taskyard.core.json_value import is_mapping
+from taskyard.features.budgets.token_counts import openai_usage
 from taskyard.integrations.agent_steps import call_model, rate_limits_park, show
 from taskyard.worker.context import Context
 from taskyard.worker.current import find_task
-from taskyard.worker.spending import openai_usage
 
 _RATE_LIMITED = (429, 529)
 _RAW = "x-stainless-raw-response"  # the header by which `with_raw_response` marks a call

@@ -41,6 +41,7 @@ except ImportError as error:
     raise ImportError("openai-agents is missing or too old (pip install 'taskyard[openai-agents]')") from error
 
 from taskyard.core.json_value import is_mapping
+from taskyard.features.budgets.token_counts import openai_usage
 from taskyard.integrations.agent_steps import (
     agent_run,
     approve,
@@ -51,7 +52,6 @@ from taskyard.integrations.agent_steps import (
 )
 from taskyard.worker.context import Context
 from taskyard.worker.current import find_task
-from taskyard.worker.spending import openai_usage
 
 _ANSWER = TypeAdapter[ModelResponse](ModelResponse)
 _OUTPUTS = {each.__name__: each for each in (ToolOutputText, ToolOutputImage, ToolOutputFileContent)}

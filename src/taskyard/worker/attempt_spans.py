@@ -60,7 +60,9 @@ def step_span(name: str, facts: Attributes = MappingProxyType({})) -> Span:
     return _begin(f"step {name}", {"taskyard.step": name, **facts})
 
 
-def record_call(call: ModelCall, model: str | None, ran: Ran | None = None) -> None:
+def record_call(
+    call: ModelCall, model: str | None, ran: Ran | None = None, *, operation: str = "chat", failure: str | None = None
+) -> None:
     """A model call that is over, as a span below the active one.
 
     A call without its times was reported afterwards: its span has no length.
@@ -70,10 +72,13 @@ def record_call(call: ModelCall, model: str | None, ran: Ran | None = None) -> N
     if call.model is None and not any(call.tokens):
         trace.get_current_span().set_attributes(_cost(call))  # dollars for something that is no model's
         return
-    name, (began, ended) = f"chat {model}" if model else "chat", ran or (time_ns(),) * 2
+    name, (began, ended) = f"{operation} {model}" if model else operation, ran or (time_ns(),) * 2
     span = trace.get_tracer(SYSTEM).start_span(
-        name, kind=trace.SpanKind.CLIENT, attributes=_call_facts(call, model), start_time=began
+        name, kind=trace.SpanKind.CLIENT, attributes=_call_facts(call, model, operation), start_time=began
     )
+    if failure is not None:
+        span.set_attribute("error.type", failure)
+        span.set_status(trace.StatusCode.ERROR, failure)
     span.end(ended)
 
 
@@ -95,11 +100,11 @@ def is_on() -> bool:
     return trace is not None and has_provider(trace)
 
 
-def _call_facts(call: ModelCall, model: str | None) -> dict[str, Any]:
+def _call_facts(call: ModelCall, model: str | None, operation: str) -> dict[str, Any]:
     """By the semantic conventions for generative AI, which count cached tokens among the input."""
     tokens = call.tokens
     facts: dict[str, Any] = {
-        "gen_ai.operation.name": "chat",
+        "gen_ai.operation.name": operation,
         "gen_ai.usage.input_tokens": tokens.input,
         "gen_ai.usage.output_tokens": tokens.output,
         **_cost(call),
@@ -108,7 +113,7 @@ def _call_facts(call: ModelCall, model: str | None) -> dict[str, Any]:
         "gen_ai.usage.cache_read.input_tokens": tokens.cache_read,
         "gen_ai.usage.cache_creation.input_tokens": tokens.cache_write,
     }
-    named = {"gen_ai.request.model": model, "gen_ai.provider.name": provider_of(model or "")}
+    named = {"gen_ai.request.model": model, "gen_ai.provider.name": call.provider or provider_of(model or "")}
     return facts | {name: value for name, value in (cached | named).items() if value}
 
 

@@ -11,16 +11,19 @@ import json
 import os
 import signal
 from codecs import getincrementaldecoder
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
 from taskyard.worker.adapters import Adapter, ProgramAdapter
 from taskyard.worker.context import Context
-from taskyard.worker.control import Fail
+from taskyard.worker.control import Fail, Stopped
+from taskyard.worker.gateway.attempt_endpoint import AttemptEndpoint, Gateway
+from taskyard.worker.gateway.upstreams import WITHHELD
 from taskyard.worker.handlers import Agent
 from taskyard.worker.isolation.git import GitFailed
 from taskyard.worker.isolation.limits import ProgramLimits
@@ -46,6 +49,18 @@ class Command:
     most_output: int = 1 << 20
     limits: ProgramLimits = field(default_factory=ProgramLimits)
     worktrees: Worktrees | None = None  # None: it works where the worker was started
+    gateway: Gateway | None = None  # None: it calls models by itself
+
+    def check(self) -> None:
+        """Refuse what cannot be enforced on this machine, or would be of no use."""
+        self.limits.check()
+        if self.gateway is None:
+            return
+        self.gateway.check()
+        if not self.limits.network:
+            raise InvalidInput("--no-network", "must not be given with --gateway: the program could not reach it")
+        if withheld := sorted(WITHHELD.intersection(self.passed)):
+            raise InvalidInput("--env", f"must not name {withheld[0]} with --gateway: the program gets one of its own")
 
 
 @dataclass(slots=True)
@@ -64,7 +79,7 @@ def command_agent(agent: Agent, command: Command, *types: str) -> Agent:
 
     A limit that cannot be enforced on this machine is refused.
     """
-    command.limits.check()
+    command.check()
 
     @agent.handles(*(types or ("*",)))
     async def run(task: Context) -> Any:
@@ -110,6 +125,33 @@ async def _run(task: Context, command: Command) -> Any:
 
 
 async def _run_in(task: Context, command: Command, directory: str | None, worktree: Worktree | None) -> Any:
+    if command.gateway is None:
+        return _result(*await _end_of(task, command, directory, worktree, None), command.limits)
+    endpoint = await command.gateway.open(task)
+    try:
+        ended = await _end_of(task, command, directory, worktree, endpoint)
+    except asyncio.CancelledError:
+        if endpoint.ended is None:
+            raise
+        raise endpoint.ended from None
+    finally:
+        await endpoint.close()
+    if task.stopped is not None:
+        raise Stopped(task.stopped)  # by what a call cost that was counted last
+    try:
+        return _result(*ended, command.limits)
+    except Fail as failure:
+        raise endpoint.explain(failure) from failure
+
+
+async def _end_of(
+    task: Context,
+    command: Command,
+    directory: str | None,
+    worktree: Worktree | None,
+    endpoint: AttemptEndpoint | None,
+) -> tuple[int, str, _ProgramOutput]:
+    """Run the program to its end: the exit status, the end of standard error, and what it printed."""
     words = command.adapter.words(command.words, session_id=task.session_id, prompt=task.prompt, model=task.model)
     process = await started(
         *command.limits.words(words),
@@ -117,7 +159,7 @@ async def _run_in(task: Context, command: Command, directory: str | None, worktr
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         cwd=directory,
-        env=environment(task, command.passed) | _place(worktree),
+        env=environment(task, command.passed) | _place(worktree) | ({} if endpoint is None else endpoint.variables),
         limit=LINE_LIMIT,
     )
     printed = _ProgramOutput()
@@ -134,12 +176,11 @@ async def _run_in(task: Context, command: Command, directory: str | None, worktr
             await end(process)  # what it left behind would go on in a worktree that is removed
     except BaseException:
         complaints.cancel()
-        await end(process)
-        await _let_go(process)
+        await _in_any_case(_cut_off(process, endpoint))
         raise
     finally:
         _groups.discard(process.pid)
-    return _result(status, errors, printed, command.limits)
+    return status, errors, printed
 
 
 @asynccontextmanager
@@ -206,7 +247,8 @@ async def _listen(
             printed.text.append(text)
             await task.output.say("stdout", text)
         for message in messages or ():
-            await _heard(task, message, printed)
+            if command.gateway is None or message.get("type") != "spend":  # the gateway has counted the calls itself
+                await _heard(task, message, printed)
 
 
 async def _heard(task: Context, message: Mapping[str, Any], printed: _ProgramOutput) -> None:
@@ -241,6 +283,21 @@ async def _last_words(task: Context, process: asyncio.subprocess.Process) -> str
         kept = (kept + part)[-LAST_WORDS:]
         await task.output.say("stderr", decoder.decode(part))
     return kept.decode("utf-8", "replace")
+
+
+async def _cut_off(process: asyncio.subprocess.Process, endpoint: AttemptEndpoint | None) -> None:
+    if endpoint is not None:
+        await endpoint.close()  # the calls under way cost money: they end before the program does
+    await end(process)
+    await _let_go(process)
+
+
+async def _in_any_case(ending: Coroutine[Any, Any, None]) -> None:
+    """To the end, however often the attempt is cancelled meanwhile: its heartbeat may hear of the same end again."""
+    running = asyncio.ensure_future(ending)
+    while not running.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.shield(running)
 
 
 async def _let_go(process: asyncio.subprocess.Process) -> None:

@@ -47,8 +47,7 @@ LONGEST_KIND = 200  # characters: with a digest of the whole, and a number, it m
 class Context:
     """One attempt at one task.
 
-    Everything that is stored through it carries the attempt's lease: once that is lost, nothing more is accepted and
-    the handler is stopped.
+    All that it stores carries the attempt's lease. Once that is lost, nothing is accepted and the handler is stopped.
     """
 
     id: TaskId  # of the task
@@ -239,7 +238,7 @@ class Context:
             await self._checkpoint(name, result)
             raise
         stored = await self._checkpoint(name, result, **(self.spent.report() if call is not None else {}))
-        if call is not None and self._is_too_dear:
+        if call is not None and self.max_cost is not None and self.cost > self.max_cost:
             await self._tell()  # it ends the attempt
         return await self.unpacked_step(stored)
 
@@ -336,8 +335,7 @@ class Context:
         try:
             await self.yard.dags.get(dag_id)
         except NotFound:
-            maker = f"agent:{self.task.agent}"
-            await self.yard.submit({"inbox": inbox, **dag, "id": dag_id}, created_by=maker)
+            await self.yard.submit({"inbox": inbox, **dag, "id": dag_id}, created_by=f"agent:{self.task.agent}")
         return dag_id
 
     async def subagent(self, type: str, prompt: str, *, name: str | None = None, **more: Any) -> StartedSubagent:
@@ -444,6 +442,10 @@ class Context:
         """The handler is about to run, in this loop."""
         self._loop = loop
 
+    async def report_spent(self) -> HeartbeatAnswer:
+        """Report what was spent so far, also while the attempt is being stopped."""
+        return await self.yard.heartbeat(self.id, self.lease, progress=self._latest_progress, **self.spent.report())
+
     def stop(self, word: str) -> None:
         """The attempt is over: the next call of the handler says so."""
         self._stopped = word
@@ -462,7 +464,7 @@ class Context:
         try:
             yield
         except Suspended:
-            raise
+            raise  # the attempt has ended
         except BaseException:
             self.is_ending = False
             raise
@@ -475,9 +477,7 @@ class Context:
 
     async def _tell(self) -> None:
         self._check()
-        self._heed(
-            await self.yard.heartbeat(self.id, self.lease, progress=self._latest_progress, **self.spent.report())
-        )
+        self._heed(await self.report_spent())
 
     def _heed(self, answer: HeartbeatAnswer) -> None:
         if answer.must_stop:
@@ -485,9 +485,9 @@ class Context:
             self._check()
 
     @property
-    def _is_too_dear(self) -> bool:
-        most = self.task.spec.constraints.max_cost
-        return most is not None and self.spent.cost > most
+    def max_cost(self) -> MicroUsd | None:
+        """What the attempt may spend, in micro-dollars; None: the task has no maximum."""
+        return self.task.spec.constraints.max_cost
 
     def _check(self) -> None:
         if self._stopped is not None:
@@ -496,5 +496,5 @@ class Context:
     def _session(self) -> Mapping[str, Any]:
         """What this runtime may go on with; nothing, where another one has pinned it."""
         session, claim = self.task.session, self.task.claim
-        is_ours = session.runtime is None or (claim is not None and session.runtime == claim.runtime_id)
+        is_ours = session.runtime in (None, claim and claim.runtime_id)
         return {"session_id": session.session_id, "work_dir": session.work_dir} if is_ours else {}

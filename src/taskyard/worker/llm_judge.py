@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
 from taskyard.features.attempts.validation.rules import LLM_JUDGE
+from taskyard.features.budgets.token_counts import openai_usage
 from taskyard.worker.context import Context
 from taskyard.worker.control import Fail, Retry
 from taskyard.worker.fetch import artifacts_among
@@ -58,6 +59,8 @@ class Answer(NamedTuple):
     output_tokens: int = 0
     model: str | None = None
     usd: str | float | None = None  # None: looked up by model and tokens
+    cache_read_tokens: int = 0  # among the input
+    cache_write_tokens: int = 0
 
 
 Ask = Callable[[Question], Any]  # answers with text, an `Answer` or a verdict; plain or async
@@ -79,6 +82,8 @@ def judge_by_model(ask: Ask, *, most_text: int = MOST_TEXT, agent: Agent | None 
                 answer.usd,
                 input_tokens=answer.input_tokens,
                 output_tokens=answer.output_tokens,
+                cache_read_tokens=answer.cache_read_tokens,
+                cache_write_tokens=answer.cache_write_tokens,
                 model=answer.model,
             )
             answer = answer.text
@@ -174,9 +179,8 @@ def _answer(response: httpx.Response, model: str) -> Answer:
     try:
         answered: Any = response.json()
         text: Any = answered["choices"][0]["message"]["content"]
-        usage: Any = answered.get("usage") or {}
-        tokens = int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
-        return Answer(str(text), *tokens, model=str(answered.get("model") or model))
+        counts = openai_usage(answered.get("usage"))
+        return Answer(str(text), model=str(answered.get("model") or model), **counts)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise Fail("invalid_output", f"is no chat completion: {response.text[:SHOWN]}") from error
 

@@ -8,7 +8,6 @@ from decimal import Decimal
 from typing import Any
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.json_value import is_mapping
 from taskyard.core.units import MicroUsd, to_usd, usd_spent
 from taskyard.definition import fields
 from taskyard.features.budgets.prices import price
@@ -32,6 +31,7 @@ class ModelCall:
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     model: str | None = None
+    provider: str | None = None  # who serves the model, where that is known
 
     @property
     def tokens(self) -> TokenCounts:
@@ -43,7 +43,9 @@ class ModelCall:
         """None where nobody knows."""
         if self.usd is not None:
             return MicroUsd(fields.decimal(self.usd, "usd", convert=usd_spent))
-        return price(self.model, self.tokens) if self.model is not None and any(self.tokens) else None
+        if self.model is None or not any(self.tokens):
+            return None
+        return price(self.model, self.tokens, self.provider)
 
 
 def call_of(cost: StepCost, result: object) -> ModelCall | None:
@@ -84,20 +86,3 @@ class Totals:
             "tokens_cache_write": self.tokens.cache_write,
             "model": self.model,
         }
-
-
-def openai_usage(usage: Any) -> Mapping[str, int]:
-    """The token counts of both of OpenAI's APIs, as the arguments of `Context.spend`. An answer may be without any."""
-    details = _of(usage, "input_tokens_details", "prompt_tokens_details")
-    return {
-        "input_tokens": _of(usage, "input_tokens", "prompt_tokens") or 0,
-        "output_tokens": _of(usage, "output_tokens", "completion_tokens") or 0,
-        "cache_read_tokens": _of(details, "cached_tokens") or 0,
-        "cache_write_tokens": _of(details, "cache_write_tokens") or 0,
-    }
-
-
-def _of(value: Any, *names: str) -> Any:
-    """The first of these that an object or document has."""
-    found = (value.get(name) if is_mapping(value) else getattr(value, name, None) for name in names)
-    return next((each for each in found if each is not None), None)

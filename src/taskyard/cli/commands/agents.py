@@ -28,6 +28,9 @@ from taskyard.features.agents.views import AgentView, RuntimeView
 from taskyard.ledger.options import LOCAL
 from taskyard.worker.adapters import Adapter, adapter
 from taskyard.worker.command import Command, command_agent
+from taskyard.worker.gateway.attempt_endpoint import Gateway
+from taskyard.worker.gateway.process_memory import hide
+from taskyard.worker.gateway.upstreams import configured
 from taskyard.worker.handlers import Agent
 from taskyard.worker.isolation.git import opened
 from taskyard.worker.isolation.limits import ProgramLimits, size_of
@@ -224,6 +227,12 @@ def work(
     no_network: Annotated[
         bool, typer.Option("--no-network", help="With --exec: no connection, not even to this machine. Needs bwrap.")
     ] = False,
+    gateway: Annotated[
+        bool,
+        typer.Option(
+            "--gateway", help="With --exec: call models through this worker, which prices, records and stops the calls."
+        ),
+    ] = False,
     concurrency: Annotated[int, typer.Option(help="Not of MODULE:AGENT: tasks at a time.")] = 1,
     budget: Annotated[
         str | None, typer.Option(help="With --exec: what all agents of its type may spend, in dollars.")
@@ -269,10 +278,13 @@ def work(
             passed=env or (),
             limits=limits,
             worktrees=None if worktree is None else Worktrees(repository=opened(worktree), keep=worktree_keep),
+            gateway=Gateway(configured(os.environ)) if gateway else None,
         )
         found.append(command_agent(mine, command, *(type or ())))
-    elif worktree is not None or limits != ProgramLimits():
-        field = "--worktree" if worktree is not None else "--limit-…"
+        if gateway:
+            hide()  # the real keys are in this process's environment
+    elif worktree is not None or gateway or limits != ProgramLimits():
+        field = "--worktree" if worktree is not None else "--gateway" if gateway else "--limit-…"
         raise InvalidInput(field, "must come with --exec or --adapter")
     if a2a is not None:
         found.append(agent_elsewhere(mine, a2a, skill, a2a_key, type or ()))

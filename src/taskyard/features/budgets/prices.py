@@ -43,10 +43,11 @@ def _list() -> ModuleType | None:
     return genai_prices
 
 
-def price(model: str, tokens: TokenCounts, *, is_batch: bool = False) -> MicroUsd | None:
+def price(model: str, tokens: TokenCounts, provider: str | None = None, *, is_batch: bool = False) -> MicroUsd | None:
     """What these tokens cost, rounded up to a micro-dollar; None where nobody knows.
 
-    In a provider's batch they cost what the list says of batches, or half where it says nothing of them.
+    Some models are found only where their provider is known. In a provider's batch tokens cost what the list says of
+    batches, or half where it says nothing of them.
     """
     prices = _list()
     if prices is None:
@@ -69,9 +70,9 @@ def price(model: str, tokens: TokenCounts, *, is_batch: bool = False) -> MicroUs
             in_batch = full
         return full / BATCH_FACTOR if in_batch == full else in_batch
 
-    for provider, name in _readings(model):
+    for maker, name in [*([(provider, model)] if provider else []), *_readings(model)]:
         try:
-            return usd_spent(total(name, provider))
+            return usd_spent(total(name, maker))
         except (LookupError, ValueError):
             continue
     _warn(f"no price is known for model {model}: its tokens are recorded without a cost")

@@ -27,7 +27,7 @@ LONGEST_TASK = 160 << 10  # bytes of a prompt and a payload that are handed to a
 
 Lease = Annotated[str, Field(description="The lease that claim_task gave. It is a secret.", max_length=255)]
 Cost = Annotated[Usd | None, Field(description="What the attempt has cost so far, in dollars.")]
-Tokens = Annotated[int | None, Field(ge=0)]
+Tokens = Annotated[int | None, Field(ge=0, description="Of the attempt so far; cached ones are among the input.")]
 
 CLAIMED = openapi.answer(
     "ClaimedTask",
@@ -124,13 +124,24 @@ async def heartbeat(
     cost_usd: Cost = None,
     tokens_input: Tokens = None,
     tokens_output: Tokens = None,
+    tokens_cache_read: Tokens = None,
+    tokens_cache_write: Tokens = None,
+    model: Annotated[str | None, Field(description="Where no cost is given, its price is looked up.")] = None,
 ) -> Answer:
     """Say that the work goes on, and hear what there is to know: stop at once where `words` has cancelled, lease_lost
     or budget_exceeded. The lease is kept for you between calls, so this is for progress and for long work."""
     desk.leases.called(lease)
     reported: Json = None if progress is None and not note else {"fraction": progress, "note": note}
     answer = await desk.yard.heartbeat(
-        task_id, lease, progress=reported, cost_usd=cost_usd, tokens_input=tokens_input, tokens_output=tokens_output
+        task_id,
+        lease,
+        progress=reported,
+        cost_usd=cost_usd,
+        tokens_input=tokens_input,
+        tokens_output=tokens_output,
+        tokens_cache_read=tokens_cache_read,
+        tokens_cache_write=tokens_cache_write,
+        model=model,
     )
     if answer.must_stop:
         desk.leases.let_go(lease)

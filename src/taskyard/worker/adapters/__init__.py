@@ -18,6 +18,7 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json, is_list, is_object
 
 _FOLDER = Path(__file__).parent
+_AND = " + "  # between the places of numbers that are added
 OWN = frozenset({"progress", "message", "session", "spend", "output", "fail"})
 
 
@@ -43,7 +44,8 @@ class Rule:
     """A line of the program that has these values at these places means that message."""
 
     when: Mapping[str, Json]
-    message: Mapping[str, str]  # field of the message -> `=text`, or the place of the value in the line
+    # Field of the message -> `=text`, the place of the value in the line, or places of numbers with ` + ` between.
+    message: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +138,12 @@ def _no_option(field: str, value: str) -> str:
 
 
 def _value(place: str, line: Mapping[str, Any]) -> Any:
-    return place[1:] if place.startswith("=") else _at(line, place)
+    if place.startswith("="):
+        return place[1:]
+    if _AND in place:
+        found = (_at(line, part) for part in place.split(_AND))
+        return sum(each for each in found if isinstance(each, int | float))
+    return _at(line, place)
 
 
 def _at(line: Any, place: str) -> Any:

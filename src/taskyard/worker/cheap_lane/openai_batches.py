@@ -15,10 +15,10 @@ from typing import Any
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
 from taskyard.core.units import SECOND, Micros
+from taskyard.features.budgets.token_counts import openai_usage
 from taskyard.features.provider_batches.views import CallOutcome
 from taskyard.worker.cheap_lane.batch_provider import BatchTerms, ProviderCall, ProviderError, ProviderResult, SentBatch
 from taskyard.worker.cheap_lane.provider_http import ProviderHttp, checked_id, member, objects
-from taskyard.worker.spending import openai_usage
 
 KEY = "OPENAI_API_KEY"
 METADATA = "taskyard_batch"

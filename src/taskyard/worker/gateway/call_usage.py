@@ -1,0 +1,98 @@
+"""What a model call used, as the documents of its answer say: one, or those of a stream. Nothing here reaches out."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from taskyard.core.json_value import is_mapping
+from taskyard.features.budgets.token_counts import anthropic_usage, openai_usage
+from taskyard.worker.gateway.upstreams import ANTHROPIC, Provider
+from taskyard.worker.spending import ModelCall
+
+MOST_EVENT = 32 << 20  # bytes: the last event of a stream may repeat the whole answer
+LONGEST_NAME = 255  # characters of a model's name that the yard stores
+_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_LONGEST_END = 4
+_USAGE, _MODEL = b'"usage"', b'"model"'
+
+
+class EventTooLong(Exception):
+    """An event of a stream does not end."""
+
+
+class EventSplitter:
+    """Server-sent events, each whole, from the pieces that they come in."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+
+    def events(self, piece: bytes) -> list[bytes]:
+        """The events that this piece ends, as they were sent."""
+        looked_at = max(len(self._rest) - _LONGEST_END + 1, 0)
+        self._rest += piece
+        found: list[bytes] = []
+        begin = 0
+        while (end := _END.search(self._rest, looked_at)) is not None:
+            found.append(bytes(self._rest[begin : end.end()]))
+            begin = looked_at = end.end()
+        del self._rest[:begin]
+        if len(self._rest) > MOST_EVENT:
+            raise EventTooLong(f"an event is longer than {MOST_EVENT} bytes")
+        return found
+
+    @property
+    def rest(self) -> bytes:
+        """What has come of an event that has not ended."""
+        return bytes(self._rest)
+
+
+def data_of(event: bytes) -> Any:
+    """The document in an event; None where it has none, or one that says nothing of usage."""
+    if _USAGE not in event and _MODEL not in event:
+        return None
+    lines = [line[5:].lstrip(b" ") for line in event.splitlines() if line.startswith(b"data:")]
+    return document_in(b"\n".join(lines))
+
+
+def document_in(text: bytes) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+class CallUsage:
+    """What is known of the usage of one call."""
+
+    def __init__(self, provider: Provider, model: str | None) -> None:
+        self._provider = provider
+        self.model: str | None = None  # as asked for, until an answer names it
+        self._usage: dict[str, Any] = {}
+        self.learn({"model": model})
+
+    def learn(self, document: Any) -> None:
+        """Take what a document of the answer says. A later one of a stream says the same or more."""
+        if not is_mapping(document):
+            return
+        inner = next((each for name in ("message", "response") if is_mapping(each := document.get(name))), document)
+        if isinstance(model := inner.get("model"), str) and model and model.isprintable():
+            self.model = model[:LONGEST_NAME]
+        for usage in (inner.get("usage"), document.get("usage")):
+            if is_mapping(usage):
+                self._usage |= {str(name): value for name, value in usage.items() if value is not None}
+
+    @property
+    def is_known(self) -> bool:
+        return bool(self._usage)
+
+    @property
+    def call(self) -> ModelCall:
+        counts = anthropic_usage(self._usage) if self._provider is ANTHROPIC else openai_usage(self._usage)
+        return ModelCall(**counts, model=self.model, provider=self._provider.name)
+
+
+def is_only_usage(document: Any) -> bool:
+    """Whether a chunk of a chat completion is the one that comes only where usage was asked for."""
+    return is_mapping(document) and document.get("choices") == [] and is_mapping(document.get("usage"))
