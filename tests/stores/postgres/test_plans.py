@@ -3,20 +3,22 @@
 from collections.abc import Awaitable, Callable
 
 import asyncpg
+import pytest
 
 from taskyard.core.changes import Blocker, Lift
 from taskyard.core.task import Status
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.postgres import PostgresStore
 from taskyard.stores.postgres.connection.address import parse_address
-from tests.stores.given import a_new_task, a_set, committed
+from tests.stores.given import a_beat, a_new_task, a_set, committed, finish
 from tests.stores.plans import a_plan, take
 from tests.stores.postgres.conftest import Gate
 
 # As after an ANALYZE between two bursts of work: pages, and no row in them.
 TAKE_FOR_EMPTY = """
 update pg_class set relpages = 10, reltuples = 0
-where relnamespace = $1::regnamespace and relname in ('task', 'blocker')
+where relnamespace = $1::regnamespace
+and relname in ('task', 'blocker', 'ready', 'held', 'definition', 'attempt', 'log', 'name')
 """
 PLANNED_ONCE = "&options=-cplan_cache_mode%3Dforce_generic_plan"  # as after a few calls on a connection
 MANY = 500
@@ -59,3 +61,40 @@ async def test_a_claim_reads_what_it_takes_and_not_all_that_waits(
 
     read = await gate.session.fetchval(READ_OF_READY, gate.schema) - before
     assert read <= 12 * FEW * FEW  # shown, locked, found and deleted, and looked at again where a lane has more
+
+
+ROWS_READ = """
+select (select sum(idx_tup_read) from pg_stat_user_indexes where schemaname = $1)::bigint
+  + (select sum(seq_tup_read) from pg_stat_user_tables where schemaname = $1)::bigint
+"""
+SHORT, LOAD = 100, 2_000
+ROWS = 50  # read of all tables and indexes for a task that is claimed, kept alive once and finished, ten at a time
+
+
+@pytest.mark.parametrize("counted", ["nothing", "a short lane", "emptied tables"])
+@pytest.mark.parametrize("money", [None, 1_000_000], ids=["fast path", "slow path"])
+async def test_the_first_drain_after_a_bulk_load_reads_what_it_takes(
+    connect: Callable[[], Awaitable[PostgresStore]], gate: Gate, counted: str, money: int | None
+):
+    """Whatever the server last counted: the load came since, and it plans by those figures."""
+    loader = await connect()
+    if counted == "a short lane":
+        await committed(loader, tasks=tuple([await a_new_task(loader) for _ in range(SHORT)]))
+        for table in ("task", "ready", "held", "definition"):
+            await gate.session.execute(f"analyze {gate.schema}.{table}")
+    await committed(loader, tasks=tuple([await a_new_task(loader) for _ in range(LOAD)]))
+    if counted == "emptied tables":
+        await gate.session.execute(TAKE_FOR_EMPTY, gate.schema)
+    await loader.close()
+    before = await gate.ask(ROWS_READ, gate.schema)
+
+    drainer = await connect()
+    for _ in range(FEW):
+        claimed = await take(drainer, await a_plan(drainer, tasks=FEW, agent_money=money))
+        assert len(claimed.tasks) == FEW
+        await drainer.extend([a_beat(hot) for hot in claimed.tasks])
+        await drainer.commit([finish(drainer, hot) for hot in claimed.tasks])
+    await drainer.close()  # what a session has read is counted at its end
+    await gate.session.execute("select pg_stat_clear_snapshot()")
+
+    assert (await gate.ask(ROWS_READ, gate.schema) - before) / FEW**2 < ROWS

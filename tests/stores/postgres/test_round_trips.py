@@ -10,11 +10,12 @@ from taskyard.core.changes import Expect, expected
 from taskyard.core.units import MicroUsd
 from taskyard.stores.postgres import PostgresStore
 from taskyard.stores.postgres.connection.session import PostgresSession
-from tests.stores.given import a_new_task, cancelling, committed, given_a_task, given_tasks, history
+from tests.stores.given import a_lane, a_new_task, cancelling, committed, given_a_task, given_tasks, history, lane_of
 from tests.stores.plans import a_plan, take
 from tests.stores.postgres.conftest import Gate
 
 READY = 300
+MANY = 50
 
 
 @contextmanager
@@ -42,6 +43,34 @@ async def test_a_claim_under_a_ceiling_looks_locks_and_takes(store: PostgresStor
     assert [hot.id for hot in claimed.tasks] == [task.id]
     assert await history(store, task.id) == ["task.created", "task.running"]
     assert len(sent) == 3  # the look of the fast path, which does not apply, the lock and the write
+
+
+async def test_a_claim_reads_empty_lanes_once(store: PostgresStore, monkeypatch: pytest.MonkeyPatch):
+    tasks = await given_tasks(store, MANY)
+    lanes = [await lane_of(store, a_lane(type=f"type {number}")) for number in range(MANY)]
+    plan = await a_plan(store, tasks[0].lane, *lanes, tasks=MANY)
+
+    with statements(monkeypatch) as sent:
+        claimed = await take(store, plan)
+
+    assert len(claimed.tasks) == MANY
+    assert len(sent) == 2  # a look at all lanes, and one at the lane that had more; the write is sent otherwise
+
+
+@pytest.mark.parametrize("is_alone", [True, False])
+async def test_a_claim_passes_over_what_the_agent_cannot_afford(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch, is_alone: bool
+):
+    dear = await given_tasks(store, MANY, reserve=MicroUsd(100), rank=1)
+    cheap = await given_tasks(store, 3, reserve=MicroUsd(1), rank=2)
+    others = [] if is_alone else [await lane_of(store, a_lane(type="another"))]
+    plan = await a_plan(store, dear[0].lane, *others, tasks=2, agent_money=10)
+
+    with statements(monkeypatch) as sent:
+        claimed = await take(store, plan)
+
+    assert [hot.id for hot in claimed.tasks] == [hot.id for hot in cheap[:2]]
+    assert len(sent) <= 2 * 4 + 1  # four looks at 2, 8, 32 and 128 tasks without locks and again with them, and the write
 
 
 async def test_a_commit_that_relies_on_another_task_locks_and_writes(

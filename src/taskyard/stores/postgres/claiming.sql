@@ -4,30 +4,26 @@
 -- The best ready tasks behind a place in each lane, over all these lanes, locked as far as nobody else has them. Read
 -- unlocked are at most $11 of each lane; where a lane has more, nothing is taken that comes after the last one read of
 -- it, for there might be better behind that. A place: nothing that was looked at before is looked at again.
--- $1 lanes, $2 what ageing is worth there now, $3 $4 rank and seq to begin behind; $5 how many, $6 what a task without a
--- maximum reserves, $7 what the agent can afford, $8 the time, $9 workspace, $10 names of ceilings.
+-- $1 lanes, $2 what ageing is worth there now, $3 $4 rank and seq to begin behind; $5 how many to look at, $6 what a task
+-- without a maximum reserves, $7 what the agent can afford, $8 the time, $9 workspace, $10 names of ceilings, $12 how many.
 -- Where lock_picked is left out, it is `look`, which locks nothing.
+-- Lateral parts with an offset are looked up row by row. Joined as usual, all of ready would be read for each task: it is
+-- emptied again and again, and the server takes it for empty where it counted its rows at such a time.
 with lane as materialized (
   select *
   from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) as lane (id, aged, rank, seq)
 ), head as materialized (
-  select lane.id as lane, found.rank, found.seq, found.version, found.rank - lane.aged as worth,
+  select lane.id as lane, found.*, found.rank - lane.aged as worth,
     count(*) over (partition by lane.id) as alike,
     row_number() over (partition by lane.id order by found.rank desc, found.seq desc) as from_end
   from lane
   cross join lateral (
-    -- By the version: a task that was changed since this statement began is left out, with what it was before.
-    select ready.rank, ready.seq, ready.version
+    select ready.rank, ready.seq, ready.version, ready.ctid as place
     from yard.ready
-    join yard.task
-    on task.seq = ready.seq
-    and task.version = ready.version
     where ready.lane = lane.id
     and ready.band = 0
     and ready.share = 0
     and (ready.rank, ready.seq) > (lane.rank, lane.seq)
-    and coalesce(task.reserve, $6::bigint) <= $7::bigint
-    and (task.expires_at is null or task.expires_at > $8::bigint)
     order by ready.rank, ready.seq
     limit $11::bigint
   ) as found
@@ -45,27 +41,40 @@ with lane as materialized (
   or (head.worth, head.seq) <= (select worth, seq from horizon)
   order by head.worth, head.seq
   limit $5::bigint
-), picked as materialized (
-  -- Materialized, because a limit above a lock that skips may take more than it says. The row of ready is looked at again
-  -- once it is locked; the row of task stays as old as the statement, so the versions of both must agree.
-  select best.worth, {ready_hot}
-  from best
-  join yard.ready
-  on ready.lane = best.lane
-  and ready.band = 0
-  and ready.share = 0
-  and ready.rank = best.rank
-  and ready.seq = best.seq
-  and ready.version = best.version
-  join yard.task
-  on task.seq = ready.seq
-  and task.version = ready.version
+), payable as materialized (
+  -- What the agent cannot afford, and what has expired, is left out, and not looked at again.
+  select best.worth, best.place, {ready_hot}
+  from (select * from best order by worth, seq offset 0) as best
+  cross join lateral (
+    select {task_names}
+    from yard.task
+    where task.seq = best.seq
+    and task.version = best.version
+    and coalesce(task.reserve, $6::bigint) <= $7::bigint
+    and (task.expires_at is null or task.expires_at > $8::bigint)
+    offset 0
+  ) as task
   order by best.worth, best.seq
+  limit $12::bigint
+), reached as materialized (
+  -- What comes behind it was not taken into account.
+  (select worth, seq from payable where (select count(*) from payable) = $12::bigint order by worth desc, seq desc limit 1)
+  union all
+  (select worth, seq from best where (select count(*) from payable) < $12::bigint order by worth desc, seq desc limit 1)
+), picked as materialized (
+  select payable.worth, {payable}
+  from payable
   {lock}
 ), fact as materialized (
   select
     (select coalesce(max(epoch.epoch), 0) from yard.epoch where epoch.workspace = $9::text) as epoch,
-    exists (select 1 from horizon) or (select count(*) from head) > (select count(*) from best) as more,
+    -- The lanes that may have tasks which were not taken into account.
+    (
+      select json_agg(head.lane)
+      from head
+      where head.from_end = 1
+      and (head.alike = $11::bigint or (head.worth, head.seq) > (select reached.worth, reached.seq from reached))
+    ) as unread,
     (
       select json_agg(json_build_array(ceiling.name, ceiling.ceiling, ceiling.held, ceiling.spent))
       from yard.ceiling
@@ -77,23 +86,39 @@ with lane as materialized (
       from (
         select distinct on (lane) lane, rank, seq
         from best
+        where (best.worth, best.seq) <= (select reached.worth, reached.seq from reached)
         order by lane, rank desc, seq desc
       ) as last
     ) as places
 )
 -- What is true of the whole comes with each row, so that nothing has to be joined row by row to what was looked at.
-select fact.epoch, fact.more, fact.limits, fact.places, definition.body, {picked}
+select fact.epoch, fact.unread, fact.limits, fact.places, definition.body, {picked}
 from fact
 left join picked
 on true
-left join yard.definition
-on definition.workspace = picked.workspace
-and definition.seq = picked.seq
+left join lateral (
+  select definition.body
+  from yard.definition
+  where definition.workspace = picked.workspace
+  and definition.seq = picked.seq
+  offset 0
+) as definition
+on true
 order by picked.worth, picked.seq
 
 -- name: lock_picked
-for update of ready
-skip locked
+-- By the place that the row had when this statement began. It is looked at again once it is locked; the row of task stays
+-- as old as the statement. Every step of a ready task writes the version, so a task that was changed since is left out.
+cross join lateral (
+  select ready.seq
+  from yard.ready
+  where ready.ctid = payable.place
+  and ready.rank = payable.rank
+  and ready.seq = payable.seq
+  and ready.version = payable.version
+  for update
+  skip locked
+) as ready
 
 -- name: lock_plan
 -- What claims are planned on does not change until this transaction ends: see let_no_claim_in. Planned anew for each

@@ -29,6 +29,7 @@ from taskyard.stores.shared.heartbeat_batches import apply_heartbeats
 _NO_CEILING = 2**62
 _FIRST = (-(2**62), 0)  # the place before every rank
 _EACH = 8  # the least number of tasks that are read of a lane at once, if a claim wants several
+_MORE, _MOST = 4, 5_000  # how many times as many are looked at in the next round, and at most
 
 
 @dataclass(slots=True)
@@ -43,7 +44,8 @@ class SearchState:
     exhausted: set[LaneId] = field(
         default_factory=set[LaneId]
     )  # lanes of which the choice wanted more tasks than were read
-    more: bool = True  # whether there may be unread tasks
+    unread: set[LaneId] = field(default_factory=set[LaneId])  # lanes that may have tasks which were not read
+    rounds: int = 0
 
     def walk(self, lane: LaneId) -> Iterator[Hot]:
         yield from self.tasks.get(lane, ())
@@ -80,9 +82,9 @@ async def search(
     if lock_first:
         await _lock_limits(transaction, plan, found, lock_first)
     choice = _choose(plan, found)
-    while _needs_more(plan, choice, found):
+    while (wanted := found.exhausted & found.unread) and not _is_enough(plan, choice, found):
         # Only lanes that the choice still uses: the backlog of other lanes is not read.
-        await _read_more(transaction, plan, [lane for lane in plan.lanes if lane.id in found.exhausted], found)
+        await _read_more(transaction, plan, [lane for lane in plan.lanes if lane.id in wanted], found)
         choice = _choose(plan, found)
     if cursors and not _is_enough(plan, choice, found):
         cursors.clear()
@@ -102,11 +104,6 @@ def _choose(plan: ClaimPlan, found: SearchState) -> Choice:
     return claiming.choose(plan, {lane.id: found.walk(lane.id) for lane in plan.lanes}, found.parse_limit)
 
 
-def _needs_more(plan: ClaimPlan, choice: Choice, found: SearchState) -> bool:
-    """Whether the choice ended only because too few tasks were read."""
-    return found.more and bool(found.exhausted) and not _is_enough(plan, choice, found)
-
-
 def _is_enough(plan: ClaimPlan, choice: Choice, found: SearchState) -> bool:
     planned = claiming.ceilings_of(plan)
     free = min((planned[name] or 0) - found.limits[name].held for name in claiming.slots_of(plan))
@@ -118,7 +115,10 @@ async def _read_more(
 ) -> int:
     """Read and lock more of the best tasks, and read their ceilings. Answers the epoch."""
     wanted = min(len(plan.leases), max(plan.slots, 1))
-    each = min(wanted, max(_EACH, 4 * wanted // max(len(lanes), 1)))
+    # More are looked at each time: a lane may begin with many tasks that the agent cannot afford.
+    looked_at = max(wanted, min(wanted * _MORE**found.rounds, _MOST))
+    each = min(looked_at, max(_EACH, 4 * looked_at // max(len(lanes), 1)))
+    found.rounds += 1
     places = [found.places.get(lane.id, _FIRST) for lane in lanes]
     own, planned = _own_ceilings(plan), claiming.ceilings_of(plan)
     money = [ceiling for name in claiming.own_money(plan) if (ceiling := planned[name]) is not None]
@@ -128,15 +128,18 @@ async def _read_more(
         [aged(lane.boost, plan.now) for lane in lanes],
         [rank for rank, _ in places],
         [seq for _, seq in places],
-        wanted,
+        looked_at,
         plan.default_reserve,
         min(money, default=_NO_CEILING),
         plan.now,
         plan.workspace,
         own,
         each,
+        wanted,
     )
-    epoch, found.more, limits, last = answer[0][:4]
+    epoch, unread, limits, last = answer[0][:4]
+    found.unread.difference_update(lane.id for lane in lanes)
+    found.unread.update(json.loads(unread or "[]"))
     if not found.limits:
         found.limits = {name: Limit(plan.workspace, name, None, 0, 0) for name in own}
         found.limits |= {row[0]: Limit(plan.workspace, *row) for row in json.loads(limits or "[]")}

@@ -41,7 +41,8 @@ where announced.last_value is not null
 -- Parts: steps of tasks. `statements.MOVES` says which of them a step is made of, by where the task is guarded before and
 -- after it. The first guards the rest: it answers the steps of what it has found, with the numbers of the log that go over
 -- to `task`, and what it does not find is not written. The rest read its answer alone: joined to `moved`, it would be
--- compared row by row where the server takes the tables for empty.
+-- compared row by row where the server takes the tables for empty. Rows are found by `between` and not by `=`: a table that
+-- was empty when the server last counted its rows would be read whole for an equation, and a range leaves only its index.
 
 -- name: moved
 -- {columns} are those that moved, and no others: a heartbeat that came in between is not overwritten.
@@ -52,7 +53,7 @@ from unnest($1::bigint[], {arrays}) as given (seq, {columns})
 -- Where it is said when the lease was to end, no heartbeat may have come since.
 delete from yard.held
 using {moved} as moved
-where held.seq = moved.seq
+where held.seq between moved.seq and moved.seq
 and held.version = moved.was_version
 and (moved.was_expiring is null or held.lease_expires_at = moved.was_expiring)
 returning moved.*, held.log
@@ -100,7 +101,7 @@ set {assignments}
 from {moved} as moved
 left join drawn
 on drawn.place = moved.chunk
-where held.seq = moved.seq
+where held.seq between moved.seq and moved.seq
 and held.version = moved.was_version
 and (moved.was_expiring is null or held.lease_expires_at = moved.was_expiring)
 returning moved.*, '{}'::bigint[] as log
@@ -113,7 +114,7 @@ set {assignments}
 from {moved} as moved
 left join drawn
 on drawn.place = moved.chunk
-where task.seq = moved.seq
+where task.seq between moved.seq and moved.seq
 and task.version = moved.was_version
 returning moved.*, '{}'::bigint[] as log
 
@@ -124,7 +125,7 @@ set {assignments}
 from {guard} as moved
 left join drawn
 on drawn.place = moved.chunk
-where task.seq = moved.seq
+where task.seq between moved.seq and moved.seq
 
 -- name: change_task_of_held
 -- The step is that of a task which is held after it: what it says of the attempt is in held.
@@ -132,7 +133,7 @@ update yard.task
 set {assignments}
   log = task.log
 from {guard} as moved
-where task.seq = moved.seq
+where task.seq between moved.seq and moved.seq
 
 -- name: enter_ready
 insert into yard.ready (lane, band, share, rank, seq, version)
@@ -152,7 +153,7 @@ update yard.held
 set {assignments}
   log = held.log
 from {moved} as moved
-where held.seq = moved.seq
+where held.seq between moved.seq and moved.seq
 
 -- name: let_names_go
 delete from yard.name

@@ -3,8 +3,16 @@
 -- else: "C".
 
 -- name: load
+-- Each row of held is looked up by itself: see lock_held.
 select {hot}
-from {tasks}
+from yard.task
+left join lateral (
+  select *
+  from yard.held
+  where held.seq = task.seq
+  offset 0
+) as held
+on true
 where task.id = any($1::text[])
 
 -- name: definitions

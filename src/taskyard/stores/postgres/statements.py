@@ -205,6 +205,7 @@ _MARKS = {
     "{tasks}": "(yard.task left join yard.held on held.seq = task.seq)",
     "{hot}": ", ".join(map(_read, Hot._fields)),
     "{ready_hot}": ", ".join(f"task.{name}" for name in OF_TASK),
+    "{payable}": ", ".join(f"payable.{name}" for name in OF_TASK),
     "{picked}": ", ".join(f"picked.{name}" for name in OF_TASK),
     "{task_names}": ", ".join(OF_TASK),
     "{held_names}": ", ".join(OF_HELD),

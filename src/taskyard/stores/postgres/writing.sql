@@ -63,13 +63,27 @@ where task.id = any($1::text[])
 and task.status <> 'pending'
 
 -- name: lock_held
+-- In the order of their numbers. A lateral part with an offset is looked up row by row: joined as usual, all of a table
+-- would be read that was empty when the server last counted its rows.
 select {hot}
-from yard.task
-join yard.held
-on held.seq = task.seq
-where task.id = any($1::text[])
-order by held.seq
-for no key update of held
+from (
+  select found.*
+  from unnest($1::text[]) as given (id)
+  cross join lateral (
+    select *
+    from yard.task
+    where task.id = given.id
+    offset 0
+  ) as found
+  order by found.seq
+  offset 0
+) as task
+cross join lateral (
+  select *
+  from yard.held
+  where held.seq = task.seq
+  for no key update
+) as held
 
 -- name: draw_numbers
 -- The lock says below which number nothing will come of this transaction (see log_horizon), so it is taken before a
@@ -266,7 +280,7 @@ from unnest($1::text[], $2::bigint[]) as given (id, place)
 join drawn
 on drawn.place = given.place
 join yard.task
-on task.id = given.id
+on task.id between given.id and given.id
 on conflict do nothing
 
 -- name: insert_dag_events
@@ -307,7 +321,7 @@ insert into yard.attempt (seq, {attempt_names}, data, artifacts, decision_report
 select task.seq, {attempt_given}, given.data, given.artifacts, given.decision_report
 from unnest({attempt_arrays}) as given (task_id, {attempt_names}, data, artifacts, decision_report)
 join yard.task
-on task.id = given.task_id
+on task.id between given.task_id and given.task_id
 on conflict (seq, number) do update
 set {attempt_excluded}, data = coalesce(excluded.data, attempt.data),
   artifacts = coalesce(excluded.artifacts, attempt.artifacts),
