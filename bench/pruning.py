@@ -2,7 +2,8 @@
 
 A yard is filled with finished tasks, each with the rows that a plain task leaves behind: three events, an attempt and
 an output. Then it is pruned as a worker process does it: alone, beside a drain that always has work, and beside one
-that is offered half of what it can do.
+that is offered half of what it can do. Each sample is of a process that has drained before, so that no statement is
+planned in it. A sample that pruned the last finished task is void: what came after had nothing to prune.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from taskyard.sweeper import Sweeper
 from taskyard.yard import Yard
 
 AT_ONCE = 500  # finished tasks of one set
+WARM_UP = 10 * BATCH  # tasks that are drained before a sample
 MOST_MICROS = 500  # for a pruned task, also beside a drain: 2,000 a second
 KEPT_DAYS, LONG_DAYS = 7, 1_000  # all finished tasks are older than the one, and none than the other
 MOST_SLOWED = 1 / 0.9  # the time of a drained task beside pruning, beside that without
@@ -61,6 +63,7 @@ class Sample(NamedTuple):
     processor: float
     drain_rate: float
     pruned: int
+    left: int  # finished tasks
 
 
 async def measure(store: str, urls: Urls, given: Namespace) -> Table:
@@ -69,23 +72,32 @@ async def measure(store: str, urls: Urls, given: Namespace) -> Table:
     async with a_yard(url) as yard:
         await yard.agents.register(AGENT, max_concurrent_tasks=BATCH)
         await fill(yard, number)
-        most = median([await _drain_rate(yard, given.seconds) for _ in range(given.rounds)])
+    take = partial(_sample, url, number, given.seconds)
+    full = [await take(drain_for=_drain_rate, prunes=False) for _ in range(given.rounds)]
+    most = median(each.drain_rate for each in full)
     samples: dict[str, list[Sample]] = {}
-    for _ in range(given.rounds):
-        samples.setdefault(PRUNED, []).append(await _sample(url, number, given.seconds, drain_for=None, prunes=True))
+    for place in range(given.rounds):
+        samples.setdefault(PRUNED, []).append(await take(drain_for=None, prunes=True))
         for load in given.loads:
             run = _drain_rate if load == "full" else partial(_paced_rate, offered=most / 2)
-            for case, prunes in zip(LOADS[load], (False, True), strict=True):
-                samples.setdefault(case, []).append(
-                    await _sample(url, number, given.seconds, drain_for=run, prunes=prunes)
-                )
+            # In turns: whatever grows meanwhile, it is no part of the difference.
+            cases = list(zip(LOADS[load], (False, True), strict=True))
+            for case, prunes in reversed(cases) if place % 2 else cases:
+                samples.setdefault(case, []).append(await take(drain_for=run, prunes=prunes))
+    good = {case: [each for each in taken if each.left] for case, taken in samples.items()}
+    if not all(good.values()):
+        raise SystemExit(
+            f"{store}: {number:,} finished tasks are too few for {given.rounds} rounds of {given.seconds} s"
+        )
     settings: dict[str, float] = {
         "finished tasks": number,
         "seconds": given.seconds,
         "rounds": given.rounds,
-        "full drain, tasks/s": round(most),
+        "full drain before, tasks/s": round(most),
+        "offered at half, tasks/s": round(most / 2),
+        "void samples": sum(map(len, samples.values())) - sum(map(len, good.values())),
     }
-    return Table(title=f"Pruning, {store}", settings=settings, rows=_rows(samples))
+    return Table(title=f"Pruning, {store}", settings=settings, rows=_rows(good))
 
 
 def _rows(samples: dict[str, list[Sample]]) -> list[Row]:
@@ -100,7 +112,10 @@ def _rows(samples: dict[str, list[Sample]]) -> list[Row]:
     for case, beside in LOADS.values():
         if case not in samples:
             continue
-        counts: Counts = {"µs per pruned task": Count(1e6 / max(pruned[beside], 1), MOST_MICROS)}
+        counts: Counts = {
+            "µs per pruned task": Count(1e6 / max(pruned[beside], 1), MOST_MICROS),
+            "pruned a second": Count(pruned[beside]),
+        }
         slowed = Count(drained[case] / max(drained[beside], 1), MOST_SLOWED)
         rows.append(_row(case, [each.drain_rate for each in samples[case]], counts={}))
         rows.append(
@@ -134,15 +149,18 @@ async def _sample(url: str, finished: int, seconds: float, *, drain_for: Drain |
         # Nothing is pruned before it is counted, and what a drain without sweeps left to count is no part of a sample.
         while (await Sweeper(yard.local, lambda _: yard.local).follow()).more:
             pass
-        gone = await _gone(yard, finished)
         # Pruning is one process's duty for a while; the one of the last sample is gone.
         await asyncio.sleep(max(0, (await yard.store.duty("prune") or 0) - yard.now()) / SECOND)
     async with taskyard.connect(url, retention_days=KEPT_DAYS if prunes else LONG_DAYS) as yard:
+        if drain_for:
+            await put_in(yard, WARM_UP)
+            await drain(yard, WARM_UP)
+        gone = await _gone(yard, finished)
         began, used = perf_counter(), process_time()
         rate = await drain_for(yard, seconds) if drain_for else await asyncio.sleep(seconds, 0.0)
         took, processor = perf_counter() - began, process_time() - used
         pruned = await _gone(yard, finished) - gone
-    return Sample(took, processor, rate, pruned)
+    return Sample(took, processor, rate, pruned, finished - gone - pruned)
 
 
 async def _drain_rate(yard: Yard, seconds: float) -> float:

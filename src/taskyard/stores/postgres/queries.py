@@ -221,13 +221,12 @@ async def prunable(reader: PostgresReader, before: Micros, limit: int, dead_too:
         ended, is_cut = await _ended(reader, before, limit, after)
         versions = [(each.id, version) for each, version in ended]
         asked = transpose(versions, 2)
-        answered = await reader.ask("prunable", *asked, before, dead_too) if ended else ()
-        found: dict[TaskId, DagId | None] = {row[0]: row[1] for row in answered}
-        candidates = [each._replace(dag_id=found[each.id]) for each, _ in ended if each.id in found]
+        found = {hot.id: hot for hot in await reader.tasks("prunable", *asked, before, dead_too)} if ended else {}
+        candidates = [each._replace(dag_id=found[each.id].dag_id) for each, _ in ended if each.id in found]
         dag_ids = prune_batches.dag_ids_of(candidates)
         over = await reader.ask("prunable_dags", dag_ids, before, dead_too) if dag_ids else ()
         alone, dags, cursor = prune_batches.choose_batch(candidates, {row[0]: row[1] for row in over}, limit)
-        tasks = await reader.tasks("load", alone) if alone else []
+        tasks = [found[task_id] for task_id in alone]
         tasks += await reader.tasks("dag_tasks", dags) if dags else []
     if cursor is None and is_cut:
         cursor = Cursor(*ended[-1][0][:2])
@@ -240,7 +239,7 @@ async def _ended(
     """The next events that say that a task is final, with its version, and whether more may follow."""
     at, number = after.major, after.minor // PLACES
     found: list[tuple[prune_batches.Candidate, int]] = []
-    while page := await reader.ask("ends", before, at, number, _ROWS):
+    while page := await reader.ask("ends", before, at, number, _ROWS, limit):
         for row_at, log_number, workspace, body in page:
             for seq, event, _ in decode_row(log_number, workspace, body):
                 place = Micros(row_at), seq
@@ -249,8 +248,6 @@ async def _ended(
                 if len(found) == limit:
                     return found, True
                 found.append((prune_batches.Candidate(*place, event.task_id, None), event.version))
-        if len(page) < _ROWS:
-            break
         at, number = page[-1][0], page[-1][1] + 1
     return found, False
 

@@ -251,22 +251,39 @@ order by task.rescore_at, task.seq
 limit $2
 
 -- name: ends
--- The rows of the log that say that a task is final, from a place on, in the order of time.
-select log.at, log.number, log.workspace, log.body
-from yard.log
-where log.at < $1
-and (log.at, log.number) >= ($2, $3)
-and log.ends > 0
-order by log.at, log.number, log.workspace
-limit $4
+-- The rows of the log that say that a task is final, from a place on, in the order of time: at most $4, and no more than
+-- have $5 such events, of which those of the first row may have been read before.
+select at, number, workspace, body
+from (
+  select *, coalesce(sum(ends) over (order by at, number, workspace rows between unbounded preceding and 1 preceding), 0)
+    as read
+  from (
+    select log.at, log.number, log.workspace, log.ends, log.body
+    from yard.log
+    where log.at < $1
+    and (log.at, log.number) >= ($2, $3)
+    and log.ends > 0
+    order by log.at, log.number, log.workspace
+    limit $4
+  ) as next
+) as counted
+where read < $5
+order by at, number, workspace
 
 -- name: prunable
 -- Those whose latest step it is that they are final.
-select task.id, task.dag_id
+select {hot}
 from unnest($1::text[], $2::bigint[]) as ended (id, version)
 join yard.task
-on task.id = ended.id
+on task.id between ended.id and ended.id
 and task.version = ended.version
+left join lateral (
+  select *
+  from yard.held
+  where held.seq = task.seq
+  offset 0
+) as held
+on true
 where task.updated_at < $3
 and task.status in ('completed', 'cancelled', 'dead_lettered')
 and ($4::boolean or task.status <> 'dead_lettered')

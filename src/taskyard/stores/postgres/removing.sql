@@ -1,16 +1,12 @@
 -- To forget tasks and everything that is only theirs.
 
 -- name: doomed
--- What is known of the tasks that go, and the numbers of the log with their events.
+-- What is known of the tasks that go, and the numbers of the log with their events, some of them twice.
 select task.workspace, task.id, task.dag_id,
-  array(
-    select unnest(task.log || coalesce(held.log, '{}'))
-    union
-    select task_event.number
-    from yard.task_event
-    where task_event.seq = task.seq
-  )
-from {tasks}
+  task.log
+  || coalesce((select held.log from yard.held where held.seq = task.seq), '{}')
+  || array(select task_event.number from yard.task_event where task_event.seq = task.seq)
+from yard.task
 where task.id = any($1::text[])
 
 -- name: doomed_dag_events
@@ -85,9 +81,11 @@ where dag_event.workspace = doomed.workspace
 and dag_event.dag_id = doomed.dag_id
 
 -- name: remove_tasks
--- The tasks $1, whose rows are locked, and everything that is only theirs: one round trip for all tables.
+-- The tasks $1, whose rows are locked, and everything that is only theirs: one round trip for all tables. Most tasks have
+-- nothing in most of them: where a table is empty, or a task's own row says that it has nothing there, none is looked up.
 with doomed as materialized (
-  select seq, id, workspace, lane, rank, idempotency_key
+  select seq, id, workspace, lane, rank, idempotency_key, status,
+    status in ('completed', 'cancelled', 'dead_lettered') as is_final
   from yard.task
   where id = any($1::text[])
 ),
@@ -95,27 +93,30 @@ definitions as (
   delete from yard.definition
   using doomed
   where definition.workspace = doomed.workspace
-  and definition.seq = doomed.seq
+  and definition.seq between doomed.seq and doomed.seq
 ),
 tags as (
   delete from yard.tag
   using doomed
   where tag.seq = doomed.seq
+  and exists (select 1 from yard.tag)
 ),
 attempts as (
   delete from yard.attempt
   using doomed
-  where attempt.seq = doomed.seq
+  where attempt.seq between doomed.seq and doomed.seq
 ),
 task_events as (
   delete from yard.task_event
   using doomed
-  where task_event.seq = doomed.seq
+  where task_event.seq between doomed.seq and doomed.seq
+  and exists (select 1 from yard.task_event)
 ),
 held_rows as (
   delete from yard.held
   using doomed
-  where held.seq = doomed.seq
+  where held.seq between doomed.seq and doomed.seq
+  and not doomed.is_final
 ),
 ready_rows as (
   -- Each is looked up by itself: see found_ready.
@@ -134,6 +135,7 @@ ready_rows as (
       offset 0
     ) as here
     where doomed.seq between 1 and 9223372036854775807
+    and not doomed.is_final
   ) as found
   where ready.ctid = found.place
   and ready.rank = found.rank
@@ -143,42 +145,48 @@ names as (
   using doomed
   where name.workspace = doomed.workspace
   and name.kind = 'key'
-  and name.name = doomed.idempotency_key
+  and name.name between doomed.idempotency_key and doomed.idempotency_key
   and name.seq = doomed.seq
 ),
 embeddings as (
   delete from yard.embedding
   where task_id = any($1::text[])
+  and exists (select 1 from yard.embedding)
 ),
 checkpoints as (
   delete from yard.checkpoint
   where task_id = any($1::text[])
+  and exists (select 1 from yard.checkpoint)
 ),
 signals as (
   delete from yard.signal
   where task_id = any($1::text[])
+  and exists (select 1 from yard.signal)
 ),
 blockers as (
   delete from yard.blocker
   where task_id = any($1::text[])
+  and exists (select 1 from yard.blocker)
 ),
 edges as (
   delete from yard.edge
-  where parent = any($1::text[])
-  or child = any($1::text[])
+  where (parent = any($1::text[]) or child = any($1::text[]))
+  and exists (select 1 from yard.edge)
 ),
 outbox_rows as (
   delete from yard.outbox
   where task_id = any($1::text[])
+  and exists (select 1 from yard.outbox)
 ),
 dead_letters as (
   delete from yard.record
   where kind = 'dead'
   and body::json ->> 'task_id' = any($1::text[])
+  and exists (select 1 from doomed where doomed.status = 'dead_lettered')
 )
 delete from yard.task
 using doomed
-where task.seq = doomed.seq
+where task.seq between doomed.seq and doomed.seq
 
 -- name: remove_dag_records
 delete from yard.record

@@ -11,38 +11,41 @@ language plpgsql
 as $$
 declare
   numbers bigint[];
-  ready_ones bigint[];
+  are_final boolean;
+  ready_ones bigint[] = '{}';
 begin
-  numbers = array(
-    select found.seq
-    from unnest(ids) as given (id)
-    cross join lateral (select task.seq from yard.task where task.id = given.id offset 0) as found
-    order by found.seq
-  );
-  perform 1
-  from unnest(numbers) as named (seq)
-  cross join lateral (select 1 from yard.held where held.seq = named.seq for update) as locked;
-  ready_ones = array(
-    select found.seq
+  select array_agg(found.seq order by found.seq),
+    bool_and(found.status in ('completed', 'cancelled', 'dead_lettered'))
+  into numbers, are_final
+  from unnest(ids) as given (id)
+  cross join lateral (select task.seq, task.status from yard.task where task.id = given.id offset 0) as found;
+  -- Those that retention removes are guarded by their rows in task. One that was revived since counts as changed.
+  if not are_final then
+    perform 1
     from unnest(numbers) as named (seq)
-    cross join lateral (
-      select task.lane, task.rank
-      from yard.task
-      where task.seq = named.seq
-      and task.status = 'ready'
-      offset 0
-    ) as given
-    cross join lateral (
-      select ready.seq
-      from yard.ready
-      where ready.lane = given.lane
-      and ready.band = 0
-      and ready.share = 0
-      and ready.rank = given.rank
-      and ready.seq = named.seq
-      for update
-    ) as found
-  );
+    cross join lateral (select 1 from yard.held where held.seq = named.seq for update) as locked;
+    ready_ones = array(
+      select found.seq
+      from unnest(numbers) as named (seq)
+      cross join lateral (
+        select task.lane, task.rank
+        from yard.task
+        where task.seq = named.seq
+        and task.status = 'ready'
+        offset 0
+      ) as given
+      cross join lateral (
+        select ready.seq
+        from yard.ready
+        where ready.lane = given.lane
+        and ready.band = 0
+        and ready.share = 0
+        and ready.rank = given.rank
+        and ready.seq = named.seq
+        for update
+      ) as found
+    );
+  end if;
   perform 1
   from unnest(numbers) as named (seq)
   cross join lateral (
