@@ -226,7 +226,7 @@ async def prunable(reader: PostgresReader, before: Micros, limit: int, dead_too:
         dag_ids = prune_batches.dag_ids_of(candidates)
         over = await reader.ask("prunable_dags", dag_ids, before, dead_too) if dag_ids else ()
         alone, dags, cursor = prune_batches.choose_batch(candidates, {row[0]: row[1] for row in over}, limit)
-        tasks = [found[task_id] for task_id in alone]
+        tasks = [found[task_id] for task_id in dict.fromkeys(alone)]  # several events of one step may say its end
         tasks += await reader.tasks("dag_tasks", dags) if dags else []
     if cursor is None and is_cut:
         cursor = Cursor(*ended[-1][0][:2])

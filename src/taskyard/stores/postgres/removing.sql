@@ -84,7 +84,7 @@ and dag_event.dag_id = doomed.dag_id
 -- The tasks $1, whose rows are locked, and everything that is only theirs: one round trip for all tables. Most tasks have
 -- nothing in most of them: where a table is empty, or a task's own row says that it has nothing there, none is looked up.
 with doomed as materialized (
-  select seq, id, workspace, lane, rank, idempotency_key, status,
+  select seq, id, workspace, lane, rank, idempotency_key,
     status in ('completed', 'cancelled', 'dead_lettered') as is_final
   from yard.task
   where id = any($1::text[])
@@ -182,7 +182,7 @@ dead_letters as (
   delete from yard.record
   where kind = 'dead'
   and body::json ->> 'task_id' = any($1::text[])
-  and exists (select 1 from doomed where doomed.status = 'dead_lettered')
+  and exists (select 1 from yard.record where kind = 'dead')
 )
 delete from yard.task
 using doomed

@@ -1,7 +1,8 @@
-"""Fast path: a claim begins in a lane where this process's last claim ended, and skips dead index entries.
+"""Fast path, 90 % of a claim's look at the server while a foreign transaction is open: it skips dead index entries.
 
-It applies after 1,000 claimed tasks of a lane, for one second. The slow path reads from the beginning of the lane.
-Measured gain: after 50,000 claimed tasks, a claim of 100 saves 25 ms (decision 10).
+A claim begins in a lane where this process's last claim ended. It applies after 1,000 claimed tasks of a lane, for one
+second. The slow path reads from the beginning of the lane: 10.8 ms instead of 1.0 for a look at 100 tasks, after 30,000
+claimed ones and under such a transaction. Without one it saves up to 5 %, since the server forgets dead entries.
 
 PostgreSQL keeps claimed tasks in the index until a vacuum, which a foreign open transaction can delay for hours. A task
 that becomes ready before the cursor resets the cursor: this process's own writes and the notifications of others name
