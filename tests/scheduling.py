@@ -16,7 +16,11 @@ _CROWD = "tests/processes/test_many_workers.py"  # as long as all others of its 
 # Files whose tests share what takes long to make: see the fixtures of the scope "module".
 _WHOLE = frozenset(
     {
-        *("tests/cli/test_hostile_texts.py", "tests/stores/sqlite/test_plans.py"),
+        *(
+            "tests/cli/test_hostile_texts.py",
+            "tests/stores/sqlite/test_plans.py",
+            "tests/worker/gateway/test_coding_agent.py",
+        ),
         *("tests/repository/test_shape.py", "tests/repository/test_walks.py", "tests/mcp/test_coding_agent.py"),
     }
 )

@@ -70,9 +70,7 @@ async def test_a_claim_passes_over_what_the_agent_cannot_afford(
         claimed = await take(store, plan)
 
     assert [hot.id for hot in claimed.tasks] == [hot.id for hot in cheap[:2]]
-    assert (
-        len(sent) <= 2 * 4 + 1
-    )  # looks at 2, 8, 32 and 128 tasks, again with locks, and the write
+    assert len(sent) <= 2 * 4 + 1  # looks at 2, 8, 32 and 128 tasks, again with locks, and the write
 
 
 async def test_a_commit_that_relies_on_another_task_locks_and_writes(
