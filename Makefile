@@ -23,7 +23,7 @@ dashboard_ready := src/taskyard/server/static/index.html
 dashboard_sources := $(shell find dashboard -type f -not -path '*/node_modules/*' -not -path 'dashboard/dist/*' -not -path 'dashboard/made/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard demo test compiled quick quick-core quick-features quick-stores requests check lint format types imports lengths shape lock fresh page bench bench-full growth soak docs fmt clean audit sbom image-test site
+.PHONY: help setup dashboard demo test compiled quick quick-core quick-features quick-stores requests check lint format types imports lengths shape lock fresh page bench bench-full growth soak docs fmt clean audit sbom image-test site release
 
 help:
 	@echo "make demo    watch four agents build a landing page"
@@ -36,6 +36,7 @@ help:
 	@echo "make soak    run a server, a worker and readers for an hour in all, and see that nothing grows"
 	@echo "make audit   compare what is locked with the advisories (OSV) in advisories.json; make sbom prints CycloneDX"
 	@echo "make image-test  build the image's file system, and run it read-only and without root"
+	@echo "make release  build the wheel twice into dist, compare the builds, and try it on every Python of this machine"
 	@echo "make site    build the documentation site into .site"
 	@echo "make docs    write the generated pages of docs/ again"
 	@echo "make fmt     format the code, and fix what can be fixed"
@@ -85,6 +86,10 @@ image-test: $(ready) $(dashboard_ready)
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && chmod 0755 "$$folder" \
 	  && deploy/container/build_from_debian.sh --root "$$folder" \
 	  && TASKYARD_IMAGE_ROOT="$$folder" $(BIN)/pytest -q -n 0 tests/deploy/test_image.py $(ARGS)
+
+# Of what is committed; each build makes the dashboard anew. Signing and uploading are printed, not run.
+release: $(ready)
+	@$(BIN)/python -m scripts.release dist $(ARGS)
 
 requests: $(ready)
 	@TASKYARD_GENERATED_REQUESTS=20000 $(BIN)/pytest -q --durations=5 tests/server/test_generated_requests.py $(ARGS)

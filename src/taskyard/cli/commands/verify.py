@@ -8,6 +8,7 @@ import platform
 import typer
 
 from taskyard.app import Yard
+from taskyard.cli.extras import find_extras
 from taskyard.cli.invocation import AsJson, chosen, in_yard, show
 from taskyard.cli.terminal import Text, age, table
 from taskyard.core.agent import AgentStatus
@@ -60,6 +61,7 @@ def _machine() -> list[Finding]:
     return [
         Finding("python", (int(python[0]), int(python[1])) >= (3, 11), platform.python_version()),
         Finding("processors", True, str(os.cpu_count())),
+        Finding("extras", True, str(find_extras())),
     ]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
 from taskyard.core.units import SECOND, Micros, from_iso
+from taskyard.features.budgets.token_counts import anthropic_usage
 from taskyard.features.provider_batches.views import CallOutcome
 from taskyard.worker.cheap_lane.batch_provider import (
     BatchTerms,
@@ -75,15 +76,7 @@ class AnthropicBatches:
         return await self._http.post("/v1/messages", request)
 
     def spent(self, answer: Any) -> Mapping[str, Any]:
-        usage: Mapping[str, Any] = answer.get("usage") or {}
-        read, written = usage.get("cache_read_input_tokens") or 0, usage.get("cache_creation_input_tokens") or 0
-        return {
-            "input_tokens": (usage.get("input_tokens") or 0) + read + written,
-            "output_tokens": usage.get("output_tokens") or 0,
-            "cache_read_tokens": read,
-            "cache_write_tokens": written,
-            "model": answer.get("model"),
-        }
+        return {**anthropic_usage(answer.get("usage")), "model": answer.get("model")}
 
     async def send(self, key: str, calls: Sequence[ProviderCall]) -> SentBatch:  # noqa: ARG002 - a batch has no room for it
         requests: list[Json] = [{"custom_id": each.custom_id, "params": each.request} for each in calls]
