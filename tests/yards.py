@@ -61,10 +61,12 @@ async def fail_once(yard: Yard, clock: ManualClock, task_id: str, *, by: str = "
         await elapse(yard, clock, (receipt.wake_at - yard.now()) / 1_000_000 + 1)
 
 
-async def given_a_dead_letter(yard: Yard, type_: str = "code", *, by: str = "worker", **fields: Any) -> Held:
+async def given_a_dead_letter(
+    yard: Yard, type_: str = "code", *, by: str = "worker", of: str = "crash", **fields: Any
+) -> Held:
     """A task whose only attempt has failed."""
     held = await given_a_running_task(yard, type_, by=by, max_attempts=1, **fields)
-    await yard.fail(held.id, held.lease, "crash", "it fell over")
+    await yard.fail(held.id, held.lease, of, "it fell over")
     return held
 
 

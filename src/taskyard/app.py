@@ -17,6 +17,7 @@ from taskyard.core.policy import preset as named_preset
 from taskyard.features.approvals.answer_links import public_url as checked_public_url
 from taskyard.features.memory.embedders import open_embedder
 from taskyard.features.retention.rules import checked_days
+from taskyard.features.tokens.sign_in_settings import SignInSettings
 from taskyard.host import NEEDS_THE_STORE, Host, LocalHost
 from taskyard.ledger.clock import ManualClock, SystemClock
 from taskyard.ledger.options import Options
@@ -34,6 +35,7 @@ from taskyard.worker.process.runner import GRACE, run_all
 from taskyard.worker.triggers import file_watcher, sources
 
 if TYPE_CHECKING:
+    from taskyard.outbound.oidc_provider import OidcProvider
     from taskyard.server.mounted import Mount
 
 DEFAULT_URL = "sqlite:///taskyard.db"
@@ -156,12 +158,14 @@ async def serve(
     allowed_hosts: Iterable[str] = (),
     watch: Iterable[Path] = (),
     issuer: str | None = None,
+    sign_in: SignInSettings | None = None,
     on_up: Callable[[str, bool], object] | None = None,
 ) -> None:
     """Serve an open yard over HTTP until the process is asked to stop. `on_up` hears the address, and if it is open.
 
     Files in the folders to `watch` fire the triggers that wait for them. `issuer` is the URL of the authorization
-    server that hands out this yard's tokens: clients of MCP find it by that.
+    server that hands out this yard's tokens: clients of MCP find it by that. `sign_in` is how people sign in besides
+    with a token: at an OpenID provider, or by the word of a trusted proxy.
     """
     if not isinstance(yard.host, LocalHost):
         raise InvalidInput("url", NEEDS_THE_STORE)
@@ -171,6 +175,8 @@ async def serve(
         if missing.name not in ("fastapi", "uvicorn", "pydantic"):
             raise
         raise InvalidInput("serve", "needs the server's libraries: pip install 'taskyard[server]'") from missing
+    ways = sign_in or SignInSettings()
+    oidc = _oidc_provider(ways, yard)
     stop = asyncio.Event()
     watcher = file_watcher.Watcher(yard, watch, stop)
     watches = asyncio.create_task(watcher.run(), name="taskyard watcher")
@@ -189,10 +195,24 @@ async def serve(
             mcp=mcp_mount(),
             issuer=issuer,
             a2a=a2a_mount(),
+            sign_in=ways,
+            oidc=oidc,
         )
     finally:
         stop.set()
         await watches
+
+
+def _oidc_provider(ways: SignInSettings, yard: service.Yard) -> OidcProvider | None:
+    if ways.oidc is None:
+        return None
+    try:
+        from taskyard.outbound import oidc_provider  # noqa: PLC0415 - its libraries are an extra
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] not in ("joserfc", "httpcore"):
+            raise
+        raise InvalidInput("oidc_issuer", "needs the libraries for it: pip install 'taskyard[oidc]'") from missing
+    return oidc_provider.OidcProvider(ways.oidc, allowed(yard.local.ledger.options.allowed_targets))
 
 
 def mcp_mount() -> Mount | None:
@@ -288,14 +308,19 @@ def _url_of_environment() -> str | None:
 
 
 def url_in(file: Path) -> str:
-    """The URL that a file holds: its first line. It may hold a password, so no error repeats it."""
+    """The URL of the yard that a file holds."""
+    return line_in(file, "url_file", "the URL of the yard")
+
+
+def line_in(file: Path, path: str, what: str) -> str:
+    """The one line that a file holds. It may be a secret, so no error repeats it."""
     try:
         lines = file.read_text(encoding="utf-8").strip().splitlines()
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise InvalidInput("url_file", f"must name a file with the URL of the yard: {why}") from None
+        raise InvalidInput(path, f"must name a file with {what}: {why}") from None
     if len(lines) != 1:
-        raise InvalidInput("url_file", "must name a file with the URL of the yard, and nothing else in it")
+        raise InvalidInput(path, f"must name a file with {what}, and nothing else in it")
     return lines[0].strip()
 
 

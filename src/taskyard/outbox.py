@@ -10,7 +10,7 @@ from taskyard.core.errors import TaskyardError
 from taskyard.core.notice import TOPIC, UNDELIVERED
 from taskyard.core.units import MINUTE, SECOND, Micros
 from taskyard.features.artifacts.rules import LOOSE
-from taskyard.features.notifications import rules
+from taskyard.features.notifications import groups, rules
 from taskyard.features.notifications.service import AT_ONCE, ROWS
 from taskyard.features.notifications.views import OutboxRun
 from taskyard.sweeper import Sweeper
@@ -40,7 +40,9 @@ class OutboxRunner:
         if await self._store.take_duty("outbox", now, Micros(now + SECOND)) is None:
             return OutboxRun(cleared=cleared)
         # A slow target holds nothing up: the next process takes the duty, and each try is stored before it is made.
-        return OutboxRun(addressed=await self._address_all(), delivered=await self._deliver(), cleared=cleared)
+        addressed = await self._address_all()
+        await self._close_groups()
+        return OutboxRun(addressed=addressed, delivered=await self._deliver(), cleared=cleared)
 
     async def _address_all(self) -> int:
         rows = await self._store.outbox(TOPIC, ROWS)
@@ -48,8 +50,15 @@ class OutboxRunner:
         for number, row in rows:
             found.setdefault(row.workspace, []).append((number, row))
         for workspace, mine in found.items():
-            await self._workspace_of(workspace).notification_delivery.address(mine)
+            await self._workspace_of(workspace).notification_addressing.address(mine)
         return len(rows)
+
+    async def _close_groups(self) -> None:
+        """Tell of what was gathered for as long as its window was."""
+        now = self._ledger.now()
+        for record in await self._store.records(groups.KIND):
+            if groups.group_of(record).closes_at <= now:
+                await self._workspace_of(record.workspace).notification_addressing.close(record)
 
     async def _deliver(self) -> int:
         now = self._ledger.now()

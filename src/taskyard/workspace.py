@@ -47,10 +47,12 @@ from taskyard.features.memory.recall import Recall
 from taskyard.features.memory.recollection import Recollection
 from taskyard.features.memory.service import Memory
 from taskyard.features.metrics.service import MetricCounts
+from taskyard.features.notifications.addressing import Addressing
 from taskyard.features.notifications.callbacks import CallbackFeed
 from taskyard.features.notifications.checks import NotificationChecks
 from taskyard.features.notifications.delivery import Delivery
 from taskyard.features.notifications.event_feed import NotificationFeed
+from taskyard.features.notifications.receivers import Receivers
 from taskyard.features.notifications.service import Notifications
 from taskyard.features.overview.service import Overviews
 from taskyard.features.provider_batches.service import ProviderBatches
@@ -171,8 +173,12 @@ class Workspace(Verbs):
         self.inbox_checks = InboxChecks(ledger)
         self.subagents = Subagents(ledger, self.notes, self.drafts, self.children, self.transcripts)
         self.asked_tasks = AskedTasks(ledger)
-        self.notification_delivery = Delivery(ledger, self.answer_links, self.asked_tasks)
-        self.notifications = Notifications(ledger, self.notification_delivery)
+        self.notification_addressing = Addressing(ledger)
+        self.notification_receivers = Receivers(ledger, self.asked_tasks)
+        self.notification_delivery = Delivery(ledger, self.answer_links, self.notification_receivers)
+        self.notifications = Notifications(
+            ledger, self.notification_addressing, self.notification_receivers, self.notification_delivery
+        )
         self.notification_feed = NotificationFeed(ledger)
         self.notification_checks = NotificationChecks(ledger)
         self.sessions = Sessions(ledger)

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,10 +37,11 @@ _FOLLOW = "path => { history.pushState(null, '', path); dispatchEvent(new PopSta
 
 
 @contextmanager
-def serving(url: str, port: int) -> Generator[str]:
+def serving(url: str, port: int, *more: str, secrets: Mapping[str, str] | None = None) -> Generator[str]:
     """`taskyard serve`, as it is run in earnest; its address."""
-    command = [sys.executable, "-m", "taskyard", "--url", url, "serve", "--port", str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    command = [sys.executable, "-m", "taskyard", "--url", url, "serve", "--port", str(port), *more]
+    variables = {**os.environ, **(secrets or {})}
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=variables)
     try:
         _wait_for(f"http://127.0.0.1:{port}/readyz", process)
         yield f"http://127.0.0.1:{port}"

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from playwright.sync_api import Browser, expect
 
+import taskyard
 from taskyard.sync import SyncYard
-from tests.dashboard.browsing import visiting
+from tests.dashboard.browsing import serving, visiting
 from tests.dashboard.conftest import Enter, Place
 from tests.dashboard.scenes import given_a_scene
+from tests.identity_provider import CLIENT, SECRET, providing_beside
+from tests.servers import free_port
 
 
 def test_who_has_no_session_signs_in_with_a_token_and_lands_where_they_wanted_to(
@@ -28,6 +33,44 @@ def test_who_has_no_session_signs_in_with_a_token_and_lands_where_they_wanted_to
         assert visit.page.evaluate("document.cookie") == ""
         stored = visit.page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}])")
         assert token.text not in stored
+
+
+def test_who_signs_in_with_the_provider_lands_where_they_wanted_to(browser: Browser, tmp_path: Path):
+    url = f"sqlite:///{tmp_path / 'yard.db'}"
+    with providing_beside() as provider, taskyard.connect_sync(url) as yard:
+        scene = given_a_scene(yard)
+        ways = (
+            *("--oidc-issuer", provider.issuer, "--oidc-client-id", CLIENT, "--oidc-label", "Example"),
+            *("--member", "ops=operator"),
+        )
+        with (
+            serving(url, free_port(), *ways, secrets={"TASKYARD_OIDC_CLIENT_SECRET": SECRET}) as address,
+            visiting(browser, address) as visit,
+        ):
+            visit.page.goto(f"{address}/tasks/{scene.done}")
+            visit.sees_heading("Sign in")
+            visit.page.get_by_role("link", name="Sign in with Example").click()
+
+            visit.sees_heading("Done one")
+            expect(visit.page.get_by_text("anna · operator")).to_be_visible()
+            assert visit.page.evaluate("document.cookie") == ""
+
+            visit.page.get_by_role("button", name="Sign out").click()
+            visit.sees_heading("Sign in")
+            assert "/end" in provider.asked
+
+            provider.person["groups"] = []
+            visit.page.get_by_role("link", name="Sign in with Example").click()
+            expect(visit.page.get_by_role("alert")).to_contain_text("none of your groups")
+
+            # The provider is the one other site that a page may lead to, and only by a navigation.
+            elsewhere = [each for each in visit.troubles if provider.issuer in each]
+            assert [each.partition("?")[0].rpartition("/")[2] for each in elsewhere] == [
+                "authorize",
+                "end",
+                "authorize",
+            ]
+            visit.troubles[:] = [each for each in visit.troubles if each not in elsewhere]
 
 
 def test_who_signs_out_sees_nothing_any_more(enter: Enter, yard: SyncYard):

@@ -7,7 +7,7 @@ import pytest
 
 from taskyard.api.calls import MCP, MCP_METADATA
 from taskyard.core.errors import InvalidInput
-from taskyard.server.issuer import issuer_url
+from taskyard.features.tokens.sign_in_settings import checked_issuer
 from taskyard.server.server import served
 from taskyard.yard import Yard
 from tests.mcp.clients import MODES, answer_of, http, serving, text_of
@@ -119,7 +119,7 @@ async def test_without_an_issuer_there_is_no_metadata(yard: Yard):
 )
 def test_an_issuer_is_an_https_url(given: str):
     with pytest.raises(InvalidInput, match="issuer"):
-        issuer_url(given)
+        checked_issuer(given, "issuer")
 
 
 async def test_a_server_without_the_library_names_the_extra(yard: Yard):

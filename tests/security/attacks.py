@@ -313,7 +313,30 @@ GROWTH = [
     Attack("a larger DAG", "orchestrator", "POST /api/dags/x/limit", 403, "forbidden", {"max_tasks": 20_000}),
 ]
 
+# The scene lists one proxy, at 10.9.9.9, and everybody else is none.
+PROXIES = [
+    Attack(f"{name}, shown by {who}: {call}", who, call, 403, "forbidden", headers=headers)
+    for name, headers in {
+        "a name": {"x-forwarded-user": "root"},
+        "a name in capitals": {"X-FORWARDED-USER": "root"},
+        "a group": {"x-forwarded-groups": "ops"},
+        "a name and a group": {"x-forwarded-user": "root", "x-forwarded-groups": "ops"},
+        "a name and the proxy's address": {"x-forwarded-user": "root", "x-forwarded-for": "10.9.9.9"},
+        "a name and a chain": {"x-forwarded-user": "root", "x-forwarded-for": "10.9.9.9, 127.0.0.1"},
+        "a name and another address": {
+            "x-forwarded-user": "root",
+            "forwarded": "for=10.9.9.9",
+            "x-real-ip": "10.9.9.9",
+        },
+        "nobody's name": {"x-forwarded-user": ""},
+        "a session and a name": {"x-forwarded-user": "root", "cookie": "taskyard-session-{port}={session}"},
+    }.items()
+    for who in ("nobody", "viewer", "admin")
+    for call in ("GET /api/tasks", "GET /api/session", "POST /mcp")
+]
+
 TABLE: dict[str, list[Attack]] = {
+    "proxies": PROXIES,
     "schemas": SCHEMAS,
     "bodies": BODIES,
     "queries": QUERIES,

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
+from taskyard.features.tokens.sign_in_settings import sign_in_settings
 from taskyard.ledger.clock import ManualClock
 from taskyard.server.access.limiter import Limiter, Rate
 from taskyard.server.server import served
@@ -36,7 +37,8 @@ class Scene(NamedTuple):
 async def scene(open_yard: OpenYard, clock: ManualClock, tmp_path: Path) -> AsyncIterator[Scene]:
     yard = await open_yard(artifacts=(tmp_path / "files").as_uri())
     names = await given_something_to_attack(yard, await open_yard(workspace="elsewhere"), clock)
-    async with listening() as listener, served(yard, guesses=PATIENT, calls=PATIENT) as server:
+    proxies = sign_in_settings(workspace="default", members=("ops=admin", "*=admin"), proxy_addresses="10.9.9.9")
+    async with listening() as listener, served(yard, sign_in=proxies, guesses=PATIENT, calls=PATIENT) as server:
         names |= {"port": str(server.port)}
         yield Scene(yard, server.port, names, listener)
 

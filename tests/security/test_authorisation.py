@@ -29,7 +29,9 @@ from tests.server.calling import calling, client_of
 from tests.yards import OpenYard, claim_that, given_an_agent
 
 # The first three ask for themselves, MCP and A2A are made of other calls (tests/mcp, tests/a2a), the rest show nothing.
-OPEN = "SOCKET LINK LOG_IN DELIVER MCP MCP_METADATA PAGE DOCUMENT DOCS A2A_CARD A2A_RPC A2A_SEND"
+OPEN = (
+    "SOCKET LINK LOG_IN DELIVER MCP MCP_METADATA OIDC_START OIDC_CALLBACK PAGE DOCUMENT DOCS A2A_CARD A2A_RPC A2A_SEND"
+)
 OWN_GUARD = {CALLS[name].path for name in OPEN.split()}
 HTTP = {name: call for name, call in CALLS.items() if call.path not in OWN_GUARD}
 

@@ -15,6 +15,14 @@ export async function startSession(token: string): Promise<Session> {
   return answered(api.POST("/api/session", { body: { token } }));
 }
 
-export async function endSession(): Promise<void> {
-  await api.DELETE("/api/session");
+/** How people may sign in here, besides with a token. */
+export const signInWays = queryOptions({
+  queryKey: ["sign-in-ways"],
+  queryFn: () => answered(api.GET("/api/session/ways")),
+  staleTime: 60_000,
+});
+
+/** Ends the session; where the provider has one of its own, says where that is ended. */
+export async function endSession(): Promise<string | null> {
+  return (await answered(api.DELETE("/api/session"))).url;
 }

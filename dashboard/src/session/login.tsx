@@ -1,21 +1,31 @@
-import { useQueryClient } from "@tanstack/react-query";
-import { KeyRound } from "lucide-react";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { KeyRound, LogIn } from "lucide-react";
 import { useId, useState, type SyntheticEvent } from "react";
 import { useNavigate, useSearchParams } from "react-router";
 
 import { isRefusal, wordsOf } from "@/api/problem";
-import { session, startSession } from "@/api/session";
+import { session, signInWays, startSession } from "@/api/session";
 import { Command } from "@/parts/copy";
 import { Logo } from "@/shell/logo";
 
 import "./login.css";
+
+/** Why the provider's way did not lead in, by what the server says in the address. */
+const REFUSALS: Record<string, string> = {
+  expired: "That sign-in took too long, or another one took its place. Begin again.",
+  refused: "The provider did not say who you are. Begin again, or ask whoever runs the server.",
+  provider: "The provider cannot be asked now. Try again in a while.",
+  no_role:
+    "You are signed in there, but none of your groups has a role in this yard. Whoever runs the server gives one.",
+};
 
 export function Login() {
   const client = useQueryClient();
   const navigate = useNavigate();
   const [asked] = useSearchParams();
   const [token, setToken] = useState("");
-  const [refusal, setRefusal] = useState<string | null>(null);
+  const [refusal, setRefusal] = useState<string | null>(REFUSALS[asked.get("refused") ?? ""] ?? null);
+  const { data: ways } = useQuery(signInWays);
   const [busy, setBusy] = useState(false);
   const field = useId();
 
@@ -36,6 +46,14 @@ export function Login() {
       <form className="login-card" onSubmit={logIn}>
         <Logo />
         <h1>Sign in to the yard</h1>
+        {ways?.oidc != null && (
+          <>
+            <a className="button primary" href={`${ways.oidc}?next=${encodeURIComponent(within(asked.get("next")))}`}>
+              <LogIn aria-hidden /> Sign in with {ways.name}
+            </a>
+            <p className="login-or quiet">or with a token</p>
+          </>
+        )}
         <label htmlFor={field}>Token</label>
         <input
           id={field}
@@ -52,7 +70,7 @@ export function Login() {
         <p id={`${field}-words`} className="login-refusal" role="alert">
           {refusal}
         </p>
-        <button className="button primary" disabled={busy || token.trim() === ""}>
+        <button className={ways?.oidc == null ? "button primary" : "button"} disabled={busy || token.trim() === ""}>
           <KeyRound aria-hidden /> Sign in
         </button>
         <p className="quiet">No token yet? Whoever runs the server makes one:</p>

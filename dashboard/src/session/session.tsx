@@ -50,9 +50,9 @@ export function useMay(right: Right): Allowed {
 export function useLogOut(): () => Promise<void> {
   const client = useQueryClient();
   return async () => {
-    await endSession();
+    const elsewhere = await endSession();
     client.clear();
     // Whatever the page still holds in memory goes with it.
-    location.assign("/login");
+    location.assign(elsewhere ?? "/login");
   };
 }

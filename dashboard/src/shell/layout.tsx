@@ -120,7 +120,7 @@ function ThemeButton() {
 }
 
 function Whoami({ onSettings }: { onSettings: () => void }) {
-  const { name, role, workspace, needs_login } = useSession();
+  const { name, role, workspace, signed_in_by } = useSession();
   const logOut = useLogOut();
   return (
     <footer className="whoami">
@@ -132,7 +132,7 @@ function Whoami({ onSettings }: { onSettings: () => void }) {
       </div>
       <SettingsButton onOpen={onSettings} />
       <KeysButton />
-      {needs_login && (
+      {(signed_in_by === "token" || signed_in_by === "oidc") && (
         <button type="button" className="button plain square" aria-label="Sign out" onClick={logOut}>
           <LogOut aria-hidden />
         </button>

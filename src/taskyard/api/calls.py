@@ -292,6 +292,9 @@ REVOKE_TOKEN = Call("DELETE", "/api/tokens/{token_id}", ADMINISTER)
 WHO = Call("GET", "/api/session", ANYBODY)
 LOG_IN = Call("POST", "/api/session", None, LOGIN, is_repeatable=False)
 LOG_OUT = Call("DELETE", "/api/session", None)
+SIGN_IN_WAYS = Call("GET", "/api/session/ways", None)
+OIDC_START = Call("GET", "/api/session/oidc", None)  # sends a browser to the provider, who sends it back
+OIDC_CALLBACK = Call("GET", "/api/session/oidc/callback", None)
 
 # MCP: a protocol of its own. What a request of it does is made of the calls above, with the same token.
 MCP = Call("POST", "/mcp", ANYBODY, ITEM, is_repeatable=False)

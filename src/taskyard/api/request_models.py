@@ -249,8 +249,14 @@ class SetNotifier(RequestBody):
     types: list[Name] = Field(default_factory=list[Name])
     queues: list[Name] = Field(default_factory=list[Name])
     tags: list[Name] = Field(default_factory=list[Name])
-    after_sec: Seconds = Field(0, description="An approval is notified of when nobody has given it for so long.")
+    after_sec: Seconds = Field(0, description="What is to be answered is notified of when nobody has for so long.")
     every_sec: Seconds | None = Field(None, description="And again each time that so much has passed.")
+    group_sec: Seconds | None = Field(None, description="Notices of one cause within so long are sent together.")
+    quiet_hours: Name | None = Field(None, description="When it is left alone, such as 22:00-07:00.")
+    time_zone: Name | None = Field(None, description="Whose clocks these hours are on; null: UTC.")
+    critical: list[Name] = Field(default_factory=list[Name], description="What it is notified of in quiet hours too.")
+    escalate_to: Name | None = Field(None, description="The notifier that is sent when nobody has answered.")
+    escalate_after_sec: Seconds | None = Field(None, description="So long after this one.")
 
 
 # Saved views

@@ -460,6 +460,7 @@ class CreateToken(RequestBody):
     budget_usd: Annotated[Money | None, Field(description="Of the type, as an operator sets it.")] = None
     budget_per: Per | None = None
     expires_in_sec: Annotated[int | float, Field(gt=0)] | None = None
+    groups: Annotated[list[Name], Field(description="Of the person: questions may be for a group.")] = []
 
 
 # What goes over the WebSocket

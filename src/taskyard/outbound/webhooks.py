@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import asynccontextmanager
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -65,19 +66,44 @@ async def send_webhook(
 
 async def deliver(request: Request, *, permitted: Allowed, lookup: Lookup = looked_up) -> None:
     """Send a request once, through the guarded connector; `Undelivered` where it was not answered with 2xx."""
-    try:
-        async with asyncio.timeout(ANSWERED_WITHIN):
-            status = await _status(request, Checked(permitted, lookup))
-    except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, TimeoutError) as error:
-        raise Undelivered(f"its host did not answer ({type(error).__name__})") from None
+    # The rest of the answer is not read: it could go on for ever.
+    async with _answer(request, permitted, lookup, ANSWERED_WITHIN) as answer:
+        status = answer.status
     if 300 <= status < 400:
         raise Undelivered(f"it answered with status {status}, and is not followed elsewhere")
     if not 200 <= status < 300:
         raise Undelivered(f"it answered with status {status}")
 
 
-async def _status(request: Request, network: Checked) -> int:
-    """What the answer begins with. The rest is not read: it could go on for ever."""
+async def fetch(
+    request: Request, *, most_bytes: int, within: float, permitted: Allowed, lookup: Lookup = looked_up
+) -> tuple[int, bytes]:
+    """Ask once, through the guarded connector: the status and the body. `Undelivered` where there is no such answer.
+
+    Nobody is followed elsewhere, and an answer of more bytes, or one that takes longer, is none.
+    """
+    found = bytearray()
+    async with _answer(request, permitted, lookup, within) as answer:
+        async for piece in answer.aiter_stream():
+            found += piece
+            if len(found) > most_bytes:
+                raise Undelivered(f"it answered with more than {most_bytes} bytes")
+        return answer.status, bytes(found)
+
+
+@asynccontextmanager
+async def _answer(
+    request: Request, permitted: Allowed, lookup: Lookup, within: float
+) -> AsyncGenerator[httpcore.Response]:
+    try:
+        async with asyncio.timeout(within), _opened(request, Checked(permitted, lookup)) as answer:
+            yield answer
+    except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, TimeoutError) as error:
+        raise Undelivered(f"its host did not answer ({type(error).__name__})") from None
+
+
+@asynccontextmanager
+async def _opened(request: Request, network: Checked) -> AsyncGenerator[httpcore.Response]:
     parts = urlsplit(request.url)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     port = parts.port or _PORTS[parts.scheme]
@@ -95,4 +121,4 @@ async def _status(request: Request, network: Checked) -> int:
             extensions={"timeout": timeout},
         ) as answer,
     ):
-        return answer.status
+        yield answer

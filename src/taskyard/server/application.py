@@ -15,6 +15,7 @@ from taskyard.api.calls import DOCS
 from taskyard.api.openapi import Problem
 from taskyard.server import problems
 from taskyard.server.access.auth import Serving
+from taskyard.server.access.oidc_sign_in import CallbackRoute, StartRoute
 from taskyard.server.access_log import Watching
 from taskyard.server.issuer import MetadataRoute
 from taskyard.server.live.connections import Live
@@ -99,7 +100,7 @@ def application(serving: Serving) -> FastAPI:
     app.add_middleware(Watching)  # the last one added is around the others
     app.openapi = document  # made when it is first asked for: that takes as long as all else that a server starts with
     app.add_route(DOCS.path, manual, include_in_schema=False)
-    app.router.routes += [*mount_routes(), MetadataRoute(), PageRoute(Pages(BUILT))]
+    app.router.routes += [*mount_routes(), MetadataRoute(), StartRoute(), CallbackRoute(), PageRoute(Pages(BUILT))]
     app.router.lifespan_context = partial(_running, serving.mounts)
     return app
 

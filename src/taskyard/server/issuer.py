@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from taskyard.api.calls import MCP, MCP_METADATA
-from taskyard.core.errors import InvalidInput, Unauthorized
+from taskyard.core.errors import Unauthorized
 from taskyard.core.json_value import compact
 from taskyard.server.access.auth import LOOPBACK, Serving, admitted
 from taskyard.server.problems import of_error
@@ -48,12 +46,3 @@ def origin_of(request: Request) -> str:
     """The server as its caller names it, which is one of its allowed names. Beyond loopback a proxy has the TLS."""
     host = request.headers["host"]
     return f"{'http' if request.url.hostname in LOOPBACK else 'https'}://{host}"
-
-
-def issuer_url(given: str) -> str:
-    """An issuer as RFC 8414 has it: what identifies it is compared letter by letter, so nothing of it is changed."""
-    parts = urlsplit(given)
-    is_near = parts.scheme == "http" and (parts.hostname or "") in LOOPBACK
-    if not parts.hostname or not (parts.scheme == "https" or is_near) or parts.query or parts.fragment:
-        raise InvalidInput("issuer", "must be an https URL without query and fragment")
-    return given

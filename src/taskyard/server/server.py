@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import uvicorn
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from taskyard.core.errors import InvalidInput
+from taskyard.features.tokens.sign_in_settings import SignInSettings, checked_issuer
 from taskyard.server.access.auth import LOOPBACK, Serving
+from taskyard.server.access.trusted_proxy import PeerAddress, TrustedProxy
 from taskyard.server.application import application
 from taskyard.server.http_protocol import BoundedProtocol
-from taskyard.server.issuer import issuer_url
 from taskyard.server.live.connections import Live
 from taskyard.server.mounted import Mount
 from taskyard.server.otel_metrics import export_metrics
 from taskyard.server.yards import Yards
 from taskyard.yard import Yard
 
+if TYPE_CHECKING:
+    from taskyard.outbound.oidc_provider import OidcProvider
+
 logger = logging.getLogger(__name__)
+NO_SIGN_IN = SignInSettings()
 GRACE = 10  # seconds that requests under way get to end
 TICK = 0.1  # seconds
 TICKS = 864_000  # a day of them, after which they are counted from 0 again
@@ -33,17 +40,32 @@ SHORTEST_PAUSE = 0.001  # seconds between looks for requests under way, when the
 HANGING_UP = 50  # ticks between looks for readers that do not take the last of what they got
 
 
-async def serving_of(yard: Yard, *, host: str, allowed_hosts: Iterable[str] = ()) -> Serving:
+async def serving_of(
+    yard: Yard,
+    *,
+    host: str,
+    allowed_hosts: Iterable[str] = (),
+    sign_in: SignInSettings = NO_SIGN_IN,
+    oidc: OidcProvider | None = None,
+) -> Serving:
     """How this yard is to be served at this address; refused where that would leave it open to others."""
     is_loopback = host in LOOPBACK
-    if not is_loopback and not await yard.local.tokens.exist():
+    if not is_loopback and not sign_in.is_any and not await yard.local.tokens.exist():
         raise InvalidInput(
             "host", "must be a loopback address while there is no token: make one with `taskyard token create`"
         )
     # Those who follow a link come by that name.
     public = urlsplit(yard.local.ledger.options.public_url or "").hostname
     hosts = LOOPBACK | {host.lower(), *(name.lower() for name in allowed_hosts), *([public] if public else [])}
-    return Serving(yards=Yards(yard), is_open=is_loopback, hosts=hosts)
+    return Serving(
+        yards=Yards(yard),
+        is_open=is_loopback and not sign_in.is_any,
+        hosts=hosts,
+        members=sign_in.members,
+        oidc=oidc,
+        proxy=None if sign_in.proxy is None else TrustedProxy(sign_in.proxy, sign_in.members),
+        proxies=() if sign_in.proxy is None else tuple(map(str, sign_in.proxy.networks)),
+    )
 
 
 class Server(uvicorn.Server):
@@ -53,7 +75,9 @@ class Server(uvicorn.Server):
         app = application(serving)
         super().__init__(
             uvicorn.Config(
-                app,
+                # Who connects is noted before the address that a proxy forwards for takes the place of that.
+                PeerAddress(_forwarded(app, list(serving.proxies) or _forwarders())),
+                proxy_headers=False,
                 http=BoundedProtocol,
                 log_config=None,
                 access_log=False,
@@ -137,13 +161,21 @@ class Server(uvicorn.Server):
 
 @asynccontextmanager
 async def served(
-    yard: Yard, *, host: str = "127.0.0.1", port: int = 0, allowed_hosts: Iterable[str] = (), **limits: Any
+    yard: Yard,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    allowed_hosts: Iterable[str] = (),
+    sign_in: SignInSettings = NO_SIGN_IN,
+    oidc: OidcProvider | None = None,
+    **limits: Any,
 ) -> AsyncGenerator[Server]:
     """Serve an open yard while the block runs: for tests, and for programs that bring their own server along.
 
     `limits` are those of `Serving`.
     """
-    serving = replace(await serving_of(yard, host=host, allowed_hosts=allowed_hosts), **limits)
+    found = await serving_of(yard, host=host, allowed_hosts=allowed_hosts, sign_in=sign_in, oidc=oidc)
+    serving = replace(found, **limits)
     running = Server(serving, _listening(host, port))
     task = asyncio.create_task(running.listen(), name="taskyard server")
     try:
@@ -151,6 +183,16 @@ async def served(
     finally:
         running.stop()
         await task
+
+
+def _forwarded(app: Any, trusted: list[str] | str) -> Any:
+    """The application with the address and scheme that a trusted proxy forwards for."""
+    return ProxyHeadersMiddleware(app, trusted)
+
+
+def _forwarders() -> str:
+    """Whose word is taken for the address and scheme of a request, where no proxy is listed: as uvicorn has it."""
+    return os.environ.get("FORWARDED_ALLOW_IPS", "127.0.0.1")
 
 
 async def serve_until_stopped(
@@ -164,10 +206,12 @@ async def serve_until_stopped(
     mcp: Mount | None = None,
     issuer: str | None = None,
     a2a: Mount | None = None,
+    sign_in: SignInSettings = NO_SIGN_IN,
+    oidc: OidcProvider | None = None,
 ) -> None:
     """Serve until a signal asks to stop. `on_up` hears the address, and whether anybody on this machine may call."""
-    found = await serving_of(yard, host=host, allowed_hosts=allowed_hosts)
-    issued = None if issuer is None else issuer_url(issuer)
+    found = await serving_of(yard, host=host, allowed_hosts=allowed_hosts, sign_in=sign_in, oidc=oidc)
+    issued = None if issuer is None else checked_issuer(issuer, "issuer")
     serving = replace(found, problems=problems, mcp=mcp, a2a=a2a, issuer=issued)
     running = Server(serving, _listening(host, port))
     loop = asyncio.get_running_loop()
@@ -175,7 +219,7 @@ async def serve_until_stopped(
         loop.add_signal_handler(number, running.stop)
     if on_up is not None:
         shown = f"[{host}]" if ":" in host else host
-        on_up(f"http://{shown}:{running.port}", not await yard.local.tokens.exist())
+        on_up(f"http://{shown}:{running.port}", serving.is_open and not await yard.local.tokens.exist())
     try:
         await running.listen()
     finally:

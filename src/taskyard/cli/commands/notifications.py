@@ -12,7 +12,7 @@ from taskyard.cli import completion
 from taskyard.cli.invocation import AsJson, By, carry_out, in_yard, show
 from taskyard.cli.terminal import Text, age, table
 from taskyard.core.notice import Notice
-from taskyard.core.units import Micros
+from taskyard.core.units import SECOND, Micros
 from taskyard.features.notifications.rules import UNASKED
 from taskyard.features.notifications.views import NotificationView, NotifierView
 
@@ -41,10 +41,35 @@ def add(
     ] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only of tasks or DAGs with one of these tags.")] = None,
     after: Annotated[
-        float, typer.Option("--after", metavar="SECONDS", help="Of approvals: when nobody has given one for so long.")
+        float,
+        typer.Option(
+            "--after", metavar="SECONDS", help="Of approvals and dead letters: when nobody has answered for so long."
+        ),
     ] = 0,
     every: Annotated[
-        float | None, typer.Option("--every", metavar="SECONDS", help="Of approvals: again, until somebody answers.")
+        float | None,
+        typer.Option(
+            "--every", metavar="SECONDS", help="Of approvals and dead letters: again, until somebody answers."
+        ),
+    ] = None,
+    group: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Send what has one cause and comes within so long in one message."),
+    ] = None,
+    quiet: Annotated[
+        str | None, typer.Option(metavar="HH:MM-HH:MM", help="When to leave it alone; sent when that is over.")
+    ] = None,
+    zone: Annotated[
+        str | None, typer.Option(help="The time zone of --quiet, such as Europe/Berlin. Default: UTC.")
+    ] = None,
+    critical: Annotated[
+        list[str] | None, typer.Option(help="What to tell of in quiet hours too. May be repeated.")
+    ] = None,
+    escalate_to: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The notifier to tell when nobody has answered.")
+    ] = None,
+    escalate_after: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="With --escalate-to: how long after this one.")
     ] = None,
     by: By = "human:local",
     as_json: AsJson = False,
@@ -61,6 +86,12 @@ def add(
             tags=tag or (),
             after_sec=after,
             every_sec=every,
+            group_sec=group,
+            quiet_hours=quiet,
+            time_zone=zone,
+            critical=critical or (),
+            escalate_to=escalate_to,
+            escalate_after_sec=escalate_after,
             by=by,
         ),
     )
@@ -78,9 +109,9 @@ def listed(context: typer.Context, as_json: AsJson = False) -> None:
         return await yard.notifications.list()
 
     found = in_yard(context, use)
-    rows = [(each.name, each.target, ", ".join(each.events), _only(each)) for each in found]
+    rows = [(each.name, each.target, ", ".join(each.events), _only(each), _when(each)) for each in found]
     shown = (
-        table("name", "target", "of", "only", rows=rows)
+        table("name", "target", "of", "only", "when", rows=rows)
         if rows
         else Text("nobody is notified of anything", style="dim")
     )
@@ -150,6 +181,23 @@ def _show_notifications(context: typer.Context, as_json: bool, *, parked: bool) 
         else Text("none", style="dim")
     )
     show(as_json, write(found), shown)
+
+
+def _when(notifier: NotifierView) -> str:
+    """In one line: what is not sent one by one and at once."""
+    stated = (
+        (notifier.after, f"after {_seconds(notifier.after)}"),
+        (notifier.every, f"again every {_seconds(notifier.every)}"),
+        (notifier.group, f"together every {_seconds(notifier.group)}"),
+        (notifier.quiet_hours, f"not {notifier.quiet_hours} {notifier.time_zone}"),
+        (notifier.critical, f"but {', '.join(notifier.critical)}"),
+        (notifier.escalate_to, f"then {notifier.escalate_to} after {_seconds(notifier.escalate_after)}"),
+    )
+    return "; ".join(words for is_stated, words in stated if is_stated)
+
+
+def _seconds(length: Micros | None) -> str:
+    return f"{(length or 0) / SECOND:g} s"
 
 
 def _only(notifier: NotifierView) -> str:

@@ -54,6 +54,9 @@ def create(
     slots: Slots = None,
     budget: Annotated[str | None, typer.Option(help="What the type may spend, in dollars.")] = None,
     per: Annotated[str | None, typer.Option(help="With --budget: ever, day or month (UTC).")] = None,
+    group: Annotated[
+        list[str] | None, typer.Option(help="A group of the person, which questions may be for; repeatable.")
+    ] = None,
     days: Annotated[float | None, typer.Option(help="How long it is good; nothing: until it is revoked.")] = None,
     by: By = "human:local",
     as_json: AsJson = False,
@@ -77,6 +80,7 @@ def create(
             budget_usd=budget,
             budget_per=per,
             expires_in_sec=lasting,
+            groups=group or (),
             by=by,
         )
         return {**write(issued.token), "token": issued.text}

@@ -11,6 +11,7 @@ import typer
 from taskyard.app import connect, serve
 from taskyard.cli.invocation import chosen, console_for_people, stay
 from taskyard.cli.logs import LogFormat, LogFormatOption, set_up_logs
+from taskyard.cli.settings import sign_in
 from taskyard.cli.terminal import Text
 
 # Seconds for which a thread at work keeps the loop waiting, each time that the loop has something to do. Python's own
@@ -21,7 +22,7 @@ SWITCH_INTERVAL = 0.0005
 def serve_yard(
     context: typer.Context,
     host: Annotated[
-        str, typer.Option(help="Where to listen. Beyond loopback only once there is a token.")
+        str, typer.Option(help="Where to listen. Beyond loopback only once there is a token, or people can sign in.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", "-p", help="0: any that is free.")] = 8420,
     allow_host: Annotated[
@@ -44,10 +45,60 @@ def serve_yard(
             envvar="TASKYARD_OAUTH_ISSUER",
         ),
     ] = None,
+    member: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What a group of people is here: GROUP=ROLE or GROUP=ROLE@WORKSPACE, * for everybody; may be "
+            "repeated, and the first that fits counts. TASKYARD_MEMBERS has semicolons between.",
+        ),
+    ] = None,
+    oidc_issuer: Annotated[
+        str | None, typer.Option(help="The OpenID provider where people sign in (TASKYARD_OIDC_ISSUER).")
+    ] = None,
+    oidc_client_id: Annotated[
+        str | None, typer.Option(help="What the provider knows this server by (TASKYARD_OIDC_CLIENT_ID).")
+    ] = None,
+    oidc_client_secret_file: Annotated[
+        Path | None, typer.Option(help="The file with the secret of that; or TASKYARD_OIDC_CLIENT_SECRET.")
+    ] = None,
+    oidc_name_claim: Annotated[
+        str | None, typer.Option(help="The claim with a person's name. Default: preferred_username.")
+    ] = None,
+    oidc_groups_claim: Annotated[str | None, typer.Option(help="The claim with their groups. Default: groups.")] = None,
+    oidc_scope: Annotated[str | None, typer.Option(help="What is asked for. Default: openid profile email.")] = None,
+    oidc_label: Annotated[str | None, typer.Option(help="What the provider is called on the button.")] = None,
+    proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="An address or network whose proxy says who is calling; may be repeated (TASKYARD_PROXY_ADDRESSES)."
+        ),
+    ] = None,
+    proxy_user_header: Annotated[
+        str | None, typer.Option(help="In which header the proxy names the person. Default: X-Forwarded-User.")
+    ] = None,
+    proxy_groups_header: Annotated[
+        str | None, typer.Option(help="And their groups, with commas between. Default: X-Forwarded-Groups.")
+    ] = None,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Serve the yard over HTTP until it is asked to stop, and keep it swept."""
     settings = chosen(context)
+    ways = sign_in(
+        settings.workspace or "default",
+        {
+            "members": member,
+            "oidc_issuer": oidc_issuer,
+            "oidc_client_id": oidc_client_id,
+            "oidc_client_secret_file": oidc_client_secret_file,
+            "oidc_name_claim": oidc_name_claim,
+            "oidc_groups_claim": oidc_groups_claim,
+            "oidc_scope": oidc_scope,
+            "oidc_label": oidc_label,
+            "proxy_addresses": ",".join(proxy or ()),
+            "proxy_user_header": proxy_user_header,
+            "proxy_groups_header": proxy_groups_header,
+        },
+    )
     set_up_logs(log_format)
     sys.setswitchinterval(SWITCH_INTERVAL)
 
@@ -68,6 +119,7 @@ def serve_yard(
                 allowed_hosts=allow_host or (),
                 watch=watch or (),
                 issuer=issuer,
+                sign_in=ways,
                 on_up=announce,
             )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from taskyard.core.notice import TOPIC, UNDELIVERED
 from taskyard.core.units import HOUR
-from taskyard.features.notifications import rules
+from taskyard.features.notifications import groups, rules
 from taskyard.ledger.ledger import Ledger
 
 MOST_ROWS = 1000  # of the outbox, that are looked at
@@ -23,8 +23,14 @@ class NotificationChecks:
             return []
         rows = await self._store.outbox(TOPIC, MOST_ROWS)
         waiting = await self._store.records(UNDELIVERED, self._workspace)
+        gathered = [groups.group_of(each) for each in await self._store.records(groups.KIND, self._workspace)]
         trying = [rules.notification_of(record) for record in waiting]
         return [
             *(f"row {number} of the outbox became no notification" for number, row in rows if row.at < ran - FORGOTTEN),
+            *(
+                f"the notices for {each.notifier} of {each.notice} are gathered and never sent"
+                for each in gathered
+                if each.closes_at < ran - FORGOTTEN
+            ),
             *(f"notification {each.id} is not tried" for each in trying if each.next_at < ran - FORGOTTEN),
         ]

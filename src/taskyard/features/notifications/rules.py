@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, NotRequired, TypedDict
+from typing import Any, NamedTuple, NotRequired, TypedDict
 from urllib.parse import urlsplit
 
 from taskyard.core.changes import Outbox, Record
@@ -15,11 +15,15 @@ from taskyard.core.notice import UNDELIVERED, Notice, delivery_delay
 from taskyard.core.record_kinds import RecordKind
 from taskyard.core.task import DagId, TaskId
 from taskyard.core.units import Micros, to_iso
+from taskyard.features.notifications.quiet_hours import QuietHours
 
 KIND = "notifier"  # of records: which events go where
 PARKED = "parked"  # of records: given up, until a person says otherwise
 TRIES = 8
 UNASKED = frozenset({Notice.TEST, Notice.TASK_ENDED, Notice.TASK_UPDATE})  # what no notifier can be set for
+# What somebody is to answer: it may be sent late, again, or to the next notifier, while nobody has.
+ANSWERED = frozenset({Notice.APPROVAL_WANTED, Notice.DEAD_LETTER})
+MOST_IN_CHAIN = 10  # notifiers that come one after the other
 CALLBACK = "callback"  # stands for the notifier of a notification that goes to the callback of its task
 _AT_ONCE = Micros(0)
 
@@ -45,8 +49,13 @@ class Notifier:
     nonce: str  # what the signing secret is derived from, besides the yard's own
     created_at: Micros
     created_by: str
-    after: Micros = _AT_ONCE  # an approval is notified of when nobody has given it for so long
+    after: Micros = _AT_ONCE  # what is to be answered is notified of when nobody has answered for so long
     every: Micros | None = None  # and again each time that so much has passed; None: once
+    window: Micros | None = None  # notices of one cause are gathered for so long, and sent together; None: one by one
+    quiet: QuietHours | None = None  # when it is left alone
+    critical: tuple[Notice, ...] = ()  # what it is notified of in quiet hours too
+    escalate_to: str | None = None  # the notifier that is sent when nobody has answered
+    escalate_after: Micros = _AT_ONCE  # so long after this one
 
     @property
     def shown(self) -> str:
@@ -56,6 +65,10 @@ class Notifier:
     @property
     def is_webhook(self) -> bool:
         return is_webhook(self.target)
+
+    def due_at(self, notice: Notice, at: Micros) -> Micros:
+        """When it may be notified of something that is due: then, or when its quiet hours are over."""
+        return at if self.quiet is None or notice in self.critical else self.quiet.over_at(at)
 
     def wants(self, notice: Notice, subject: Subject) -> bool:
         return notice in self.events and (
@@ -76,6 +89,11 @@ class Notifier:
             "created_by": self.created_by,
             "after": self.after,
             "every": self.every,
+            "window": self.window,
+            "quiet": None if self.quiet is None else list[Json](self.quiet),
+            "critical": [event.value for event in self.critical],
+            "escalate_to": self.escalate_to,
+            "escalate_after": self.escalate_after,
         }
 
 
@@ -95,6 +113,7 @@ class Notification:
     tries: int = 0
     next_at: Micros = _AT_ONCE
     error: str | None = None
+    unanswered: bool = False  # it is sent only while nobody has answered
 
     def body(self) -> dict[str, Json]:
         return {
@@ -109,6 +128,7 @@ class Notification:
             "tries": self.tries,
             "next_at": self.next_at,
             "error": self.error,
+            "unanswered": self.unanswered,
         }
 
     def message(self, workspace: str) -> dict[str, Json]:
@@ -142,6 +162,11 @@ class NotifierBody(TypedDict):
     created_by: str
     after: NotRequired[Micros]
     every: NotRequired[Micros | None]
+    window: NotRequired[Micros | None]
+    quiet: NotRequired[list[Any] | None]  # the fields of `QuietHours`
+    critical: NotRequired[list[str]]
+    escalate_to: NotRequired[str | None]
+    escalate_after: NotRequired[Micros]
 
 
 class NotificationBody(TypedDict):
@@ -156,6 +181,7 @@ class NotificationBody(TypedDict):
     tries: int
     next_at: Micros
     error: str | None
+    unanswered: NotRequired[bool]
 
 
 NOTIFIER = RecordKind(KIND, NotifierBody)
@@ -164,6 +190,7 @@ NOTIFICATION = RecordKind(UNDELIVERED, NotificationBody, PARKED)
 
 def notifier_of(record: Record) -> Notifier:
     body = NOTIFIER.of(record)
+    quiet = body.get("quiet")
     return Notifier(
         name=record.id,
         events=tuple(Notice(each) for each in body["events"]),
@@ -176,6 +203,11 @@ def notifier_of(record: Record) -> Notifier:
         created_by=body["created_by"],
         after=body.get("after", _AT_ONCE),
         every=body.get("every"),
+        window=body.get("window"),
+        quiet=None if quiet is None else QuietHours(*quiet),
+        critical=tuple(Notice(each) for each in body.get("critical", ())),
+        escalate_to=body.get("escalate_to"),
+        escalate_after=body.get("escalate_after", _AT_ONCE),
     )
 
 
@@ -194,6 +226,7 @@ def notification_of(record: Record) -> Notification:
         tries=body["tries"],
         next_at=body["next_at"],
         error=body["error"],
+        unanswered=body.get("unanswered", False),
     )
 
 
@@ -205,7 +238,47 @@ def tried(notification: Notification, now: Micros) -> Notification:
 
 def reminded(notification: Notification, every: Micros, now: Micros) -> Notification:
     """What was delivered, to be delivered again when so much has passed and nobody has answered."""
-    return replace(notification, tries=0, error=None, next_at=Micros(now + every))
+    return replace(notification, tries=0, error=None, next_at=Micros(now + every), unanswered=True)
+
+
+def chain(notification: Notification, notifiers: Mapping[str, Notifier]) -> list[tuple[Notifier, Micros]]:
+    """Those who are sent after this one while nobody answers, each with how long after it. Nobody comes twice."""
+    found: list[tuple[Notifier, Micros]] = []
+    passed, after, here = {notification.notifier}, _AT_ONCE, notifiers.get(notification.notifier)
+    while (
+        notification.notice in ANSWERED
+        and here is not None
+        and here.escalate_to is not None
+        and len(found) < MOST_IN_CHAIN
+    ):
+        after = Micros(after + here.escalate_after)
+        here = notifiers.get(here.escalate_to)
+        if here is None or here.name in passed:
+            break
+        passed.add(here.name)
+        found.append((here, after))
+    return found
+
+
+def escalated(notification: Notification, notifier: Notifier, after: Micros) -> Notification:
+    """The same for the next notifier, where nobody has answered so long after it was due."""
+    return replace(
+        notification,
+        id=f"{notification.id.partition('-')[0]}-{notifier.name}",
+        notifier=notifier.name,
+        title=f"Nobody has answered: {notification.title}",
+        facts={**notification.facts, "escalated_from": notification.notifier},
+        next_at=notifier.due_at(notification.notice, Micros(notification.next_at + after)),
+        unanswered=True,
+    )
+
+
+def tasks_of(notification: Notification) -> list[TaskId]:
+    """The tasks that a notification is about: one, or those of a group as far as they are named."""
+    if notification.task_id is not None:
+        return [notification.task_id]
+    named = notification.facts.get("tasks")
+    return [TaskId(str(each)) for each in named] if isinstance(named, list) else []
 
 
 def with_link(notification: Notification, link: str) -> Notification:

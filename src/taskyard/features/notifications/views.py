@@ -24,8 +24,14 @@ class NotifierView:
     target: str  # redacted
     created_at: Time
     created_by: str
-    after: Annotated[Length, About("An approval is notified of when nobody has given it for so long.")]
+    after: Annotated[Length, About("What is to be answered is notified of when nobody has for so long.")]
     every: Annotated[Length | None, About("And again each time that so much has passed; null: once.")]
+    group: Annotated[Length | None, About("Notices of one cause are sent together after so long; null: one by one.")]
+    quiet_hours: Annotated[str | None, About("When it is left alone, such as 22:00-07:00; null: never.")]
+    time_zone: Annotated[str | None, About("Whose clocks these hours are on.")]
+    critical: Annotated[tuple[Notice, ...], About("What it is notified of in quiet hours too.")]
+    escalate_to: Annotated[str | None, About("The notifier that is sent when nobody has answered.")]
+    escalate_after: Annotated[Length | None, About("So long after this one.")]
 
 
 class NotifierMade(NamedTuple):
@@ -55,6 +61,12 @@ def notifier_view(notifier: Notifier) -> NotifierView:
         created_by=notifier.created_by,
         after=notifier.after,
         every=notifier.every,
+        group=notifier.window,
+        quiet_hours=None if notifier.quiet is None else notifier.quiet.text,
+        time_zone=None if notifier.quiet is None else notifier.quiet.zone,
+        critical=notifier.critical,
+        escalate_to=notifier.escalate_to,
+        escalate_after=None if notifier.escalate_to is None else notifier.escalate_after,
     )
 
 
@@ -74,6 +86,7 @@ class NotificationView:
     tries: int
     next_at: Time
     error: str | None
+    unanswered: Annotated[bool, About("It is sent only while nobody has answered.")]
 
 
 def notification_view(notification: Notification) -> NotificationView:
@@ -90,6 +103,7 @@ def notification_view(notification: Notification) -> NotificationView:
         tries=notification.tries,
         next_at=notification.next_at,
         error=notification.error,
+        unanswered=notification.unanswered,
     )
 
 

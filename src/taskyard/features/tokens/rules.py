@@ -20,6 +20,8 @@ from taskyard.core.units import Micros
 from taskyard.definition.view import Hidden, Time
 
 EVERYWHERE = "*"  # tokens are known before the workspace that they are for, so they belong to none
+PROXY = "proxy"  # the subject of whoever a trusted proxy names
+NO_SECRET = "-"  # in place of the hash of a secret: no text proves such a token, only a session begun for it does
 _TEXT = re.compile(r"ty(s?)_([0-9A-Z]{26})_([0-9A-Za-z_-]{43})", re.ASCII)
 
 
@@ -29,6 +31,15 @@ class Role(StrEnum):
     ORCHESTRATOR = "orchestrator"  # puts work in for others, and steers it; works like an agent too
     OPERATOR = "operator"  # a person who runs the yard
     ADMIN = "admin"  # an operator who also gives out tokens
+
+
+class SignedInBy(StrEnum):
+    """How a caller proved who they are."""
+
+    NOTHING = "nothing"  # no token is needed here
+    TOKEN = "token"
+    OIDC = "oidc"
+    PROXY = "proxy"
 
 
 # What a call asks for, as the roles that have it.
@@ -55,6 +66,17 @@ class Token:
     expires_at: Time | None
     revoked_at: Time | None = None  # it stays on record: a yard that ever had a token is closed to callers without one
     agent_id: str | None = None  # the one id of that type that it works as; None: any
+    groups: tuple[str, ...] = ()  # of the person: questions may be for a group
+    subject: str | None = None  # of a person who signed in: issuer and id there, or the proxy; None: it was given out
+
+    @property
+    def way(self) -> SignedInBy:
+        """How whoever has it proved who they are."""
+        if not self.sealed:
+            return SignedInBy.NOTHING
+        if self.subject is None:
+            return SignedInBy.TOKEN
+        return SignedInBy.PROXY if self.subject == PROXY else SignedInBy.OIDC
 
     @property
     def by(self) -> str:
@@ -81,6 +103,8 @@ class Token:
             "created_by": self.created_by,
             "expires_at": self.expires_at,
             "revoked_at": self.revoked_at,
+            "groups": list[Json](self.groups),
+            "subject": self.subject,
         }
 
 
@@ -145,6 +169,8 @@ class TokenBody(TypedDict):
     created_by: str
     expires_at: Micros | None
     revoked_at: NotRequired[Micros | None]
+    groups: NotRequired[list[str]]
+    subject: NotRequired[str | None]
 
 
 class SessionBody(TypedDict):
@@ -171,6 +197,8 @@ def token_of(record: Record) -> Token:
         created_by=body["created_by"],
         expires_at=body["expires_at"],
         revoked_at=body.get("revoked_at"),
+        groups=tuple(body.get("groups", ())),
+        subject=body.get("subject"),
     )
 
 

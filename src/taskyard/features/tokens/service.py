@@ -14,12 +14,16 @@ from taskyard.core.units import Micros
 from taskyard.definition import arguments
 from taskyard.features.agents.budget_changes import budget_events
 from taskyard.features.agents.rules import granted, name_conflict
+from taskyard.features.tokens import people
 from taskyard.features.tokens import rules as token_rules
+from taskyard.features.tokens.people import Identity
 from taskyard.features.tokens.rules import EVERYWHERE, Role, Token
 from taskyard.features.tokens.sessions import Sessions
 from taskyard.features.tokens.views import Issued
-from taskyard.ledger.ids import mint
+from taskyard.ledger.ids import derived, mint
 from taskyard.ledger.ledger import Ledger
+
+_NO_TIME = "0" * 26  # what begins the id of a token that is made of who somebody is, and not of when
 
 
 class Tokens:
@@ -43,13 +47,15 @@ class Tokens:
         budget_usd: str | float | int | None = None,
         budget_per: str | None = None,
         expires_in_sec: float | None = None,
+        groups: Iterable[str] = (),
         by: str = "human:local",
     ) -> Issued:
         """A new token for this workspace. One for an agent works as that type, or as one id of it.
 
         What is granted with it belongs to the type, or to that id: it replaces what was granted before, and holds for
         every token and process from its next claim on. Slots are 10 over all ids of the type where none are named;
-        `"unlimited"` lifts that bound. The budget is set as an operator sets it.
+        `"unlimited"` lifts that bound. The budget is set as an operator sets it. `groups` are those of the person whose
+        token it is: questions may be for a group.
         """
         secret = token_urlsafe(32)
         now = self._ledger.now()
@@ -65,7 +71,10 @@ class Tokens:
             created_at=now,
             created_by=arguments.name("by", by),
             expires_at=None if lasting is None else Micros(now + lasting),
+            groups=arguments.names("groups", groups, most=people.MOST_GROUPS),
         )
+        if token.role is Role.AGENT and token.groups:
+            raise InvalidInput("groups", "are those of people: a token of the role agent has none")
         if (token.role is Role.AGENT) != (token.agent is not None):
             raise InvalidInput("agent", "goes with the role agent, and only with it")
         given = arguments.grant(types=types, capabilities=capabilities, queues=queues, slots=slots)
@@ -150,6 +159,35 @@ class Tokens:
             raise NotFound("token", token_id)
         if token.revoked_at is None:
             await self._put_token("token.revoked", replace(token, revoked_at=self._ledger.now()), record.version, by)
+
+    async def sign_in(self, person: Identity, role: Role, *, issuer: str, subject: str, lasting: Micros) -> Token:
+        """The token of a person whom a provider has named, as they stand now. No text proves it: sessions stand for it.
+
+        It is one for each person, made anew when they sign in. Whoever revokes it ends their sessions.
+        """
+        now = self._ledger.now()
+        token = Token(
+            id=derived(_NO_TIME, people.token_digest(issuer, subject, self._workspace)),
+            name=person.name,
+            role=role,
+            workspace=self._workspace,
+            sealed=token_rules.NO_SECRET,
+            agent=None,
+            created_at=now,
+            created_by=f"oidc:{issuer}"[:255],
+            expires_at=Micros(now + lasting),
+            groups=person.groups,
+            subject=f"{issuer} {subject}",
+        )
+
+        async def decide() -> tuple[ChangeSet, None]:
+            record = await self._store.record("token", EVERYWHERE, token.id)
+            row = RecordChange("token", EVERYWHERE, token.id, 0 if record is None else record.version, token.body())
+            audited = self._token_event("token.signed_in", token, token.by)
+            return ChangeSet(records=(row,), events=(audited,), at=self._ledger.now()), None
+
+        await self._ledger.commit(decide)
+        return token
 
     async def known_by(self, text: str) -> Token | None:
         """The token that this text proves, or that its session stands for; None where it proves none."""

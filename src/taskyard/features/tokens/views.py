@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, NamedTuple
 
 from taskyard.definition.view import FLAT, About, Named, Time, view
-from taskyard.features.tokens.rules import Role, Session, Token
+from taskyard.features.tokens.rules import Role, Session, SignedInBy, Token
 
 
 class Issued(NamedTuple):
@@ -44,3 +44,21 @@ class Who:
     needs_login: Annotated[bool, About("False: whoever reaches this server may do everything.")]
     expires_at: Annotated[Time | None, About("When the session ends; null: it is no session.")]
     may: May
+    groups: Annotated[tuple[str, ...], About("Those of the person, which questions may be for.")]
+    signed_in_by: Annotated[SignedInBy, About("How they proved who they are.")]
+
+
+@view
+class SignInWays:
+    """How people may sign in here."""
+
+    oidc: Annotated[str | None, About("The path that leads to the provider; null: there is none.")]
+    name: Annotated[str | None, About("What the provider is called on the button.")]
+
+
+@view
+class SignedOut:
+    """The session is over, here and in the browser."""
+
+    ok: bool
+    url: Annotated[str | None, About("Where the provider ends its own session; null: nowhere.")]

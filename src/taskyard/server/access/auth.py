@@ -23,16 +23,19 @@ from taskyard.definition.arguments import AgentName, agent_name
 from taskyard.features.approvals.rules import Person
 from taskyard.features.overview.views import Overview
 from taskyard.features.tasks.multica import task_of
+from taskyard.features.tokens.people import Membership
 from taskyard.features.tokens.rules import Role, Token, presented
 from taskyard.ledger.turns import ShortCalls
 from taskyard.server.access.cookies import shown_session
 from taskyard.server.access.limiter import Limiter, OneAtATime, Rate
+from taskyard.server.access.trusted_proxy import TrustedProxy
 from taskyard.server.metrics import Figures
 from taskyard.server.response_cache import Fresh
 from taskyard.server.yards import Yards
 from taskyard.yard import Yard
 
 if TYPE_CHECKING:
+    from taskyard.outbound.oidc_provider import OidcProvider
     from taskyard.server.mounted import Mount
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
@@ -61,6 +64,10 @@ class Serving:
     mcp: Mount | None = None  # what answers at /mcp; None: its library is not installed
     issuer: str | None = None  # the authorization server that hands out this yard's tokens, for clients of MCP to find
     a2a: Mount | None = None  # the same at /a2a
+    members: tuple[Membership, ...] = ()  # what the groups of people who sign in are here
+    oidc: OidcProvider | None = None  # where people sign in besides with a token
+    proxy: TrustedProxy | None = None  # whose word is taken for who is calling
+    proxies: tuple[str, ...] = ()  # their addresses and networks; whose word is taken for where a call comes from, too
     overviews: Fresh[Overview] = field(default_factory=lambda: Fresh[Overview](share=4))  # somebody is looking
 
     @property
@@ -90,7 +97,7 @@ class Caller:
         """Who answers a question. An admin is an operator too."""
         role = self.token.role
         roles = (role.value,) if role is not Role.ADMIN else (Role.OPERATOR.value, role.value)
-        return Person(self.by, roles, token=self.token.id if self.token.sealed else None)
+        return Person(self.by, roles, self.token.groups, token=self.token.id if self.token.sealed else None)
 
     async def must_work_as(self, agent_id: str, agent_type: str | None = None) -> None:
         """Refuse to act in the name of an agent that the token is not for."""
@@ -140,6 +147,9 @@ async def admitted(connection: HTTPConnection, call: Call) -> Caller:
     if call.roles is None:
         _count_stranger(connection, call, serving)
         return Caller(yard=serving.yards.first, token=_stranger(serving.yards.first.workspace), calls=serving.calls)
+    # Not where anybody may ask: a link in a message, or a provider that a browser comes back from, leads to a page.
+    if _is_unasked(connection, serving):
+        _check_site(connection)
     caller = await identified(connection, serving)
     count_call(caller, connection, serving)
     if not call.allows(caller.token.role):
@@ -194,13 +204,15 @@ def address_of(connection: HTTPConnection) -> str:
 
 
 def shown_token(connection: HTTPConnection) -> str:
-    """The text of the token in the header, or of a browser's session.
+    """The text of the token in the header, of whom a trusted proxy names, or of a browser's session.
 
     What is in the header and no bearer's is handed on whole, and proves nothing.
     """
     header = connection.headers.get("authorization", "")
     if not header:
-        return shown_session(connection)
+        serving: Serving = connection.app.state.serving
+        named = "" if serving.proxy is None else serving.proxy.shown(connection, serving.yards.first.now())
+        return named or shown_session(connection)
     scheme, _, text = header.partition(" ")
     return text.strip() if scheme.lower() == "bearer" else header
 
@@ -210,7 +222,8 @@ async def caller_with(shown: str, serving: Serving) -> Caller:
     first = serving.yards.first
     if not shown and serving.is_open and not await first.local.tokens.exist():
         return Caller(yard=first, token=_owner(first.workspace), calls=serving.calls)
-    token = await first.local.tokens.known_by(shown)
+    token = None if serving.proxy is None else serving.proxy.token_of(shown, first.now())
+    token = token or await first.local.tokens.known_by(shown)
     if token is None:
         raise Unauthorized
     return Caller(yard=serving.yards.of(token.workspace), token=token, calls=serving.calls)
@@ -276,12 +289,31 @@ def check_origin(connection: HTTPConnection, serving: Serving) -> None:
     origin = headers.get("origin")
     if is_change and origin is not None and urlsplit(origin).netloc != headers.get("host"):
         raise Forbidden("the request comes from a page of another site")
-    site = headers.get("sec-fetch-site", "none")
-    if (is_change or shown_session(connection)) and site not in ("none", "same-origin"):
-        raise Forbidden("the request comes from a page of another site")
-    # A browser shows a session whether or not its user means to, so that what it sends says where it is from.
-    if is_change and shown_session(connection) and origin is None and site != "same-origin":
+    if serving.proxy is not None:
+        serving.proxy.check(connection)
+    if is_change:
+        _check_site(connection)
+    if (
+        is_change
+        and _is_unasked(connection, serving)
+        and origin is None
+        and headers.get("sec-fetch-site") != "same-origin"
+    ):
         raise Forbidden("a change that is made in a session says which page it comes from")
+
+
+def _is_unasked(connection: HTTPConnection, serving: Serving) -> bool:
+    """Whether the proof of who calls comes without their doing, so that the request must say where it is from.
+
+    A browser shows a session whether or not its user means to, and a proxy names whoever sends something through it.
+    """
+    is_named = serving.proxy is not None and serving.proxy.names_somebody(connection)
+    return is_named or bool(shown_session(connection))
+
+
+def _check_site(connection: HTTPConnection) -> None:
+    if connection.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        raise Forbidden("the request comes from a page of another site")
 
 
 def _name(host: str) -> str:

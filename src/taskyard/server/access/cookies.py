@@ -11,29 +11,33 @@ from taskyard.features.tokens.views import Begun
 
 def shown_session(connection: HTTPConnection) -> str:
     """The text of the session, where the request has no other proof of who it is; empty: it has none."""
-    return "" if "authorization" in connection.headers else connection.cookies.get(_name(connection), "")
+    return "" if "authorization" in connection.headers else connection.cookies.get(session_cookie(connection), "")
 
 
-def give_session(connection: HTTPConnection, answer: Response, begun: Begun, now: Micros) -> None:
+def give_session(
+    connection: HTTPConnection, answer: Response, begun: Begun, now: Micros, *, is_secure: bool = False
+) -> None:
     answer.set_cookie(
-        _name(connection),
+        session_cookie(connection),
         begun.text,
         max_age=(begun.session.expires_at - now) // SECOND,
         path="/",
-        secure=_is_secure(connection),
+        secure=is_secure or _is_secure(connection),
         httponly=True,
         samesite="strict",
     )
 
 
 def take_session(connection: HTTPConnection, answer: Response) -> None:
-    answer.delete_cookie(_name(connection), path="/", secure=_is_secure(connection), httponly=True, samesite="strict")
+    answer.delete_cookie(
+        session_cookie(connection), path="/", secure=_is_secure(connection), httponly=True, samesite="strict"
+    )
 
 
-def _name(connection: HTTPConnection) -> str:
+def session_cookie(connection: HTTPConnection, name: str = "taskyard-session") -> str:
     """Cookies know no ports: of two yards on one machine, each has its own."""
     _, colon, port = connection.headers.get("host", "").rpartition(":")
-    return f"taskyard-session-{port}" if colon and port.isdigit() else "taskyard-session"
+    return f"{name}-{port}" if colon and port.isdigit() else name
 
 
 def _is_secure(connection: HTTPConnection) -> bool:

@@ -14,9 +14,10 @@ from taskyard.core.agent import Grant
 from taskyard.core.errors import Forbidden
 from taskyard.core.units import Micros
 from taskyard.features.tokens.rules import ADMINISTER, OPERATE, SEE, STEER, Token, presented
-from taskyard.features.tokens.views import Issued, May, Who
+from taskyard.features.tokens.views import Issued, May, SignedOut, SignInWays, Who
 from taskyard.server.access.auth import Caller, Serving, identified
 from taskyard.server.access.cookies import give_session, shown_session, take_session
+from taskyard.server.access.oidc_sign_in import end_url
 from taskyard.server.routes.agents import AgentAt
 from taskyard.server.routing import Calling, Routes, answer
 
@@ -39,6 +40,7 @@ async def create_token(caller: Calling, asked: requests.CreateToken) -> Response
         budget_usd=asked.budget_usd,
         budget_per=asked.budget_per,
         expires_in_sec=asked.expires_in_sec,
+        groups=asked.groups,
         by=caller.by,
     )
     return answer(write(issued), 201)
@@ -82,11 +84,22 @@ async def log_in(request: Request, asked: requests.ShowToken) -> Response:
     return welcome
 
 
-@routes.add(calls.LOG_OUT, DONE)
+@routes.add(calls.SIGN_IN_WAYS, model(SignInWays))
+async def sign_in_ways(request: Request) -> Response:
+    """How people may sign in besides with a token, for the page where they do."""
+    serving: Serving = request.app.state.serving
+    if serving.oidc is None:
+        return answer(write(SignInWays(oidc=None, name=None)))
+    return answer(write(SignInWays(oidc=calls.OIDC_START.path, name=serving.oidc.settings.label)))
+
+
+@routes.add(calls.LOG_OUT, model(SignedOut))
 async def log_out(caller: Calling, request: Request) -> Response:
-    """End the session, here and in the browser."""
+    """End the session, here and in the browser. The provider may have one of its own, which ends at its own place."""
+    serving: Serving = request.app.state.serving
+    token = await caller.yard.local.tokens.known_by(shown_session(request))
     await caller.yard.local.sessions.end(shown_session(request))
-    goodbye = answer({"ok": True})
+    goodbye = answer(write(SignedOut(ok=True, url=await end_url(request, serving, token))))
     take_session(request, goodbye)
     return goodbye
 
@@ -103,6 +116,8 @@ async def _who(caller: Caller, expires_at: Micros | None) -> Who:
         needs_login=bool(caller.token.sealed),
         expires_at=expires_at,
         may=May(steer=role in STEER, operate=role in OPERATE, administer=role in ADMINISTER),
+        groups=caller.token.groups,
+        signed_in_by=caller.token.way,
     )
 
 
