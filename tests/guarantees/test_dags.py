@@ -6,7 +6,7 @@ import pytest
 
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import CycleFound, InvalidInput
-from taskyard.core.task import Status
+from taskyard.core.task import DagId, Status
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
 from tests.graphs import (
@@ -173,13 +173,28 @@ async def test_a_task_reads_the_outputs_of_what_it_depends_on(yard: Yard):
 async def test_a_graph_is_pending_until_its_first_claim_and_completed_after_its_last(yard: Yard):
     await given_an_agent(yard)
     dag = await given_a_graph(yard, task("a"), task("b", "a"))
-    seen = [(await yard.dags.get(dag.id)).status]
+    seen = [await _states_by_both_calls(yard, dag.id)]
     while held := await yard.claim("worker", start=True):
-        seen.append((await yard.dags.get(dag.id)).status)
+        seen.append(await _states_by_both_calls(yard, dag.id))
         await yard.complete(held[0].id, held[0].lease)
-    seen.append((await yard.dags.get(dag.id)).status)
+    seen.append(await _states_by_both_calls(yard, dag.id))
 
-    assert seen == [DagStatus.PENDING, DagStatus.RUNNING, DagStatus.RUNNING, DagStatus.COMPLETED]
+    expected = [DagStatus.PENDING, DagStatus.RUNNING, DagStatus.RUNNING, DagStatus.COMPLETED]
+    assert seen == [(status, status) for status in expected]
+
+
+async def _states_by_both_calls(yard: Yard, dag_id: DagId) -> tuple[DagStatus, DagStatus]:
+    (listed,) = await yard.dags.list()
+    return (await yard.dags.get(dag_id)).status, listed.status
+
+
+async def test_a_graph_that_was_given_back_unfinished_has_begun(yard: Yard):
+    await given_an_agent(yard)
+    dag = await given_a_graph(yard, task("a"))
+    (held,) = await yard.claim("worker", start=True)
+    await yard.release(held.id, held.lease)
+
+    assert await _states_by_both_calls(yard, dag.id) == (DagStatus.RUNNING, DagStatus.RUNNING)
 
 
 async def test_a_graph_knows_where_it_begins_and_ends(yard: Yard):

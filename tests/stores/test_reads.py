@@ -157,6 +157,18 @@ async def test_an_adopted_task_belongs_to_its_new_dag(store: Store):
     assert (await store.graph(dag_id)).tasks == (adopted,)
 
 
+async def test_a_dag_has_begun_once_a_task_of_it_was_claimed(store: Store):
+    fresh, claimed, given_back, ended = dags = [a_dag_id() for _ in range(4)]
+    for dag_id in dags:
+        await given_a_task(store, dag_id=dag_id)
+    await given_a_claimed_task(store, dag_id=claimed)
+    await given_a_retrying_task(store, until=Micros(store.now() + SECOND), dag_id=given_back)
+    await given_a_completed_task(store, dag_id=ended)
+
+    assert await store.begun([*dags, a_dag_id()]) == {claimed, given_back, ended}
+    assert await store.begun([fresh]) == set()
+
+
 async def test_a_dag_is_stuck_when_nothing_in_it_can_proceed(store: Store):
     dag_id = a_dag_id()
     dead = await given_a_dead_letter(store, dag_id=dag_id)

@@ -24,6 +24,11 @@ class DagStatus(StrEnum):
         return self in (DagStatus.COMPLETED, DagStatus.FAILED, DagStatus.CANCELLED)
 
 
+def status_of(stored: DagStatus, *, has_begun: bool) -> DagStatus:
+    """The state of a graph. What is stored does not say whether a task was claimed: no claim writes it."""
+    return stored if stored.is_final or has_begun else DagStatus.PENDING
+
+
 NEEDED = "needed"
 _ENDS = {Status.COMPLETED: "completed", Status.CANCELLED: "cancelled", Status.DEAD_LETTERED: "dead"}
 

@@ -270,6 +270,10 @@ class Store(Protocol):
         ...
 
     async def graph(self, dag_id: DagId) -> Graph: ...
+    async def begun(self, dag_ids: Sequence[DagId]) -> set[DagId]:
+        """Those of these DAGs of which a task was ever claimed."""
+        ...
+
     async def stuck(self, dag_id: DagId) -> bool:
         """Whether nothing in the DAG can proceed: no task is ready, held, validating or retrying, nor pending on
         anything but tasks."""

@@ -58,11 +58,12 @@ def asked(
 
 
 def matches(wanted: DagConditions, record: Record) -> bool:
-    """Whether a stored graph meets every condition."""
+    """Whether a stored graph meets every condition. Of one that goes on, the record does not say whether it has begun:
+    its state is looked at by `is_wanted`."""
     body = DAG.of(record)
     at = body["created_at"] or 0
     return (
-        (not wanted.statuses or DagStatus(body["status"]) in wanted.statuses)
+        (not wanted.statuses or bool(wanted.statuses & _possible(DagStatus(body["status"]))))
         and (
             wanted.text is None
             or wanted.text in body["title"].casefold()
@@ -73,6 +74,15 @@ def matches(wanted: DagConditions, record: Record) -> bool:
         and (wanted.since is None or at >= wanted.since)
         and (wanted.until is None or at < wanted.until)
     )
+
+
+def is_wanted(wanted: DagConditions, status: DagStatus) -> bool:
+    """Whether a graph in this state is asked for."""
+    return not wanted.statuses or status in wanted.statuses
+
+
+def _possible(stored: DagStatus) -> frozenset[DagStatus]:
+    return frozenset({stored} if stored.is_final else {DagStatus.PENDING, DagStatus.RUNNING})
 
 
 def _status(word: str) -> DagStatus:

@@ -180,15 +180,16 @@ class Dags:
         """The same, with the cursor of the next page, which there may be also after one that is not full."""
         if not 1 <= limit <= MOST_LISTED:
             raise InvalidInput("limit", f"must be from 1 to {MOST_LISTED}")
-        wanted, found, seen = listing.asked(**which), list[Record](), 0
+        wanted, found, seen = listing.asked(**which), list[tuple[Record, DagStatus]](), 0
         size = limit if wanted == listing.EVERYTHING else MOST_LISTED
         while len(found) < limit and seen < MOST_LOOKED_AT:
             records = await self._store.page("dag", self._workspace, below=cursor, limit=size)
+            statuses = await self._statuses([each for each in records if listing.matches(wanted, each)])
             seen += len(records)
             for record in records:
                 cursor = record.id
-                if listing.matches(wanted, record):
-                    found.append(record)
+                if (status := statuses.get(record.id)) is not None and listing.is_wanted(wanted, status):
+                    found.append((record, status))
                     if len(found) == limit:
                         break
             if len(records) < size and (not records or cursor == records[-1].id):
@@ -196,9 +197,15 @@ class Dags:
                 break
         return DagPage(await self._in_short(found), cursor)
 
-    async def _in_short(self, records: Sequence[Record]) -> list[DagInShort]:
-        limits = await self._store.limits(self._workspace, [dag_ceiling(record.id) for record in records])
-        return [dag_in_short(record, limits.get(dag_ceiling(record.id))) for record in records]
+    async def _statuses(self, records: Sequence[Record]) -> dict[str, DagStatus]:
+        stored = {record.id: DagStatus(DAG.of(record)["status"]) for record in records}
+        going_on = [DagId(each) for each, status in stored.items() if not status.is_final]
+        begun = await self._store.begun(going_on) if going_on else set[DagId]()
+        return {each: dags.status_of(status, has_begun=each in begun) for each, status in stored.items()}
+
+    async def _in_short(self, found: Sequence[tuple[Record, DagStatus]]) -> list[DagInShort]:
+        limits = await self._store.limits(self._workspace, [dag_ceiling(record.id) for record, _ in found])
+        return [dag_in_short(record, limits.get(dag_ceiling(record.id)), status) for record, status in found]
 
     async def cancel(
         self, dag_id: str, reason: str = "cancelled", *, by: str = LOCAL, dry_run: bool = False
@@ -277,9 +284,7 @@ def _dag_view(
     edges = tuple(dags.within(edges, {hot.id for hot in tasks}))
     depends = [edge for edge in edges if edge.kind == "depends"]
     children, parents = {edge.child for edge in depends}, {edge.parent for edge in depends}
-    status = DagStatus(str(body["status"]))
-    if not status.is_final and not any(hot.attempt for hot in tasks):
-        status = DagStatus.PENDING
+    status = dags.status_of(DagStatus(str(body["status"])), has_begun=any(hot.attempt for hot in tasks))
     counts: dict[Status, int] = {}
     for hot in tasks:
         counts[hot.status] = counts.get(hot.status, 0) + 1

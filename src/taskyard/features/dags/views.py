@@ -101,13 +101,13 @@ class DagPage(NamedTuple):
     cursor: Annotated[str | None, About("Of the next page; null on the last.")]
 
 
-def dag_in_short(record: Record, limit: Limit | None) -> DagInShort:
+def dag_in_short(record: Record, limit: Limit | None, status: DagStatus) -> DagInShort:
     body = DAG.of(record)
     inbox = body.get("inbox")
     return DagInShort(
         id=DagId(record.id),
         title=body["title"],
-        status=DagStatus(body["status"]),
+        status=status,
         preset=body["preset"],
         created_by=body["created_by"],
         created_at=body["created_at"],

@@ -261,6 +261,9 @@ class MemoryStore(MemoryStreams, Schemaless):
         tasks = self._tasks_where(lambda hot: hot.dag_id == dag_id)
         return Graph(tuple(tasks), tuple(await self.edges([hot.id for hot in tasks])))
 
+    async def begun(self, dag_ids: Sequence[DagId]) -> set[DagId]:
+        return {hot.dag_id for hot in self._tables.hot.values() if hot.dag_id in dag_ids and hot.attempt > 0}
+
     async def stuck(self, dag_id: DagId) -> bool:
         tables = self._tables
         tasks = self._tasks_where(lambda hot: hot.dag_id == dag_id and not hot.status.is_final)

@@ -114,6 +114,10 @@ async def graph(reader: PostgresReader, dag_id: DagId) -> Graph:
         return Graph(tuple(tasks), tuple(Edge._make(row) for row in await reader.ask("graph_edges", dag_id)))
 
 
+async def begun(reader: PostgresReader, dag_ids: Sequence[DagId]) -> set[DagId]:
+    return {row[0] for row in await reader.ask("begun", list(dag_ids))}
+
+
 async def stuck(reader: PostgresReader, dag_id: DagId) -> bool:
     return not await reader.value("can_proceed", dag_id)
 

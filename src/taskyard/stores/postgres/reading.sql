@@ -86,6 +86,17 @@ on edge.parent = task.id
 where task.dag_id = $1
 order by edge.parent, edge.child, edge.kind collate "C"
 
+-- name: begun
+-- The row of a task that is held for the first time still says that it was never claimed.
+select asked.dag_id
+from unnest($1::text[]) as asked (dag_id)
+where exists (
+  select 1
+  from {tasks}
+  where task.dag_id = asked.dag_id
+  and (task.attempt > 0 or held.seq is not null)
+)
+
 -- name: can_proceed
 -- A task that proceeds without another of the DAG: under way, or pending on something else than tasks alone.
 select exists (

@@ -59,6 +59,9 @@ class Reads(ABC):
     async def graph(self, dag_id: DagId) -> Graph:
         return await self._query("graph", dag_id)
 
+    async def begun(self, dag_ids: Sequence[DagId]) -> set[DagId]:
+        return await self._query("begun", dag_ids)
+
     async def stuck(self, dag_id: DagId) -> bool:
         return await self._query("stuck", dag_id)
 

@@ -144,6 +144,10 @@ def graph(connection: apsw.Connection, dag_id: DagId) -> Graph:
         return Graph(tuple(tasks), tuple(Edge._make(row) for row in _query(connection, "graph_edges", dag_id)))
 
 
+def begun(connection: apsw.Connection, dag_ids: Sequence[DagId]) -> set[DagId]:
+    return {dag_id for (dag_id,) in _query(connection, "begun", json_list(dag_ids))}
+
+
 def stuck(connection: apsw.Connection, dag_id: DagId) -> bool:
     return not _query(connection, "can_proceed", dag_id).get
 

@@ -88,6 +88,19 @@ on edge.parent = task.id
 where task.dag_id = ?
 order by edge.parent, edge.child, edge.kind
 
+-- name: begun
+-- The row of a task that is held for the first time still says that it was never claimed.
+select asked.value
+from json_each(?) as asked
+where exists (
+  select 1
+  from task
+  left join held
+  on held.seq = task.seq
+  where task.dag_id = asked.value
+  and (task.attempt > 0 or held.seq is not null)
+)
+
 -- name: can_proceed
 -- A task that proceeds without another of the DAG: under way, or pending on something else than tasks alone. One that is
 -- held is ready in its row, and both may proceed.
