@@ -12,7 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.json_value import MOST_VALUES, canonical, check_values, compact, decode, encode, payload_key
+from taskyard.core.json_value import (
+    MOST_VALUES,
+    canonical,
+    check_values,
+    compact,
+    decode,
+    encode,
+    payload_key,
+    with_whole_numbers,
+)
 from tests.core.hostile import circle, nested
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
@@ -254,3 +263,13 @@ def test_a_key_is_the_same_in_every_process():
         for seed in ("0", "1", "4242")
     }
     assert keys == {payload_key({k: {k: [k]} for k in "abcxyz"}, prompt="", type="") + "\n"}
+
+
+def test_whole_numbers_come_back_from_floating_point_where_that_is_exact():
+    floats: Any = {"n": 3.0, "list": [0.0, -1.0, 0.5, True, None, "1.0", [2.0]], "large": 2.0**53, "larger": 2.0**54}
+
+    found = with_whole_numbers(floats)
+
+    assert compact(found) == (
+        '{"n":3,"list":[0,-1,0.5,true,null,"1.0",[2]],"large":9007199254740992,"larger":1.8014398509481984e+16}'
+    )

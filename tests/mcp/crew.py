@@ -26,6 +26,19 @@ async def fail(_: taskyard.Context) -> None:
     raise taskyard.Fail("auth_failure", "the key was refused")
 
 
+@agent.handles("write")
+async def write(task: taskyard.Context) -> dict[str, Any]:
+    await task.stream("Once ")
+    if task.attempt == 1:
+        raise taskyard.Retry(0, "the pen broke")
+    await task.message("the second half follows")
+    await task.stream({"chapter": "one"})
+    await task.stream("upon a time.")
+    answer = await task.wait_for("approve")
+    await task.stream("The end.")
+    return {"answer": answer}
+
+
 @asynccontextmanager
 async def at_work(yard: Yard) -> AsyncGenerator[None]:
     async with working(yard, agent):  # pyright: ignore[reportArgumentType]

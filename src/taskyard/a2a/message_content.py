@@ -11,7 +11,7 @@ from a2a.types.a2a_pb2 import Message, Part
 from a2a.utils.errors import InvalidParamsError
 from google.protobuf.json_format import MessageToDict
 
-from taskyard.core.json_value import Json
+from taskyard.core.json_value import Json, with_whole_numbers
 from taskyard.features.a2a.service import LONGEST_MESSAGE_ID
 from taskyard.features.a2a.views import PublishedTypeView
 
@@ -82,7 +82,7 @@ def content_of(message: Message) -> Content:
         kinds[kind].append(part)
     return Content(
         text="\n\n".join(part.text for part in kinds["text"]),
-        data=[MessageToDict(part.data) for part in kinds["data"]],
+        data=[with_whole_numbers(MessageToDict(part.data)) for part in kinds["data"]],
         files=[
             SentFile(part.filename or f"file-{number}", part.media_type or None, part.raw)
             for number, part in enumerate(kinds["raw"], 1)
@@ -116,7 +116,7 @@ def type_of(message: Message, published: Sequence[PublishedTypeView]) -> str:
 
 
 def signal_of(message: Message) -> str | None:
-    """The question that a message says it shown_tasks."""
+    """The question that a message says it answers."""
     named: Any = MessageToDict(message.metadata).get("signal")
     if named is not None and not isinstance(named, str):
         raise InvalidParamsError(message="metadata.signal: must be a text.")

@@ -92,6 +92,10 @@ async def _file(yard: Yard, reference: str, base_url: str, room: int) -> Artifac
 def _part(value: Json) -> Part:
     if isinstance(value, str):
         return Part(text=value, media_type="text/plain")
+    return json_part(value)
+
+
+def json_part(value: Json) -> Part:
     return Part(data=ParseDict(cast(dict[str, Any], value), Value()), media_type="application/json")
 
 

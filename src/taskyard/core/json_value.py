@@ -30,6 +30,7 @@ _ESCAPED = re.compile(r"\\u(?:0000|d[89a-f])|[\ud800-\udfff]", re.IGNORECASE)
 _NO_MARKS = bytes(set(range(256)) - set(b'",[{'))
 _SLICE = 1 << 16
 _LONG = 1 << 16  # characters from which on others get a turn while a text is decoded
+_EXACT = 1 << 53  # up to which floating-point numbers have every whole one
 _EMPTY: tuple[Json, ...] = ({}, [], "")
 
 
@@ -52,6 +53,22 @@ def object_of(value: Json) -> dict[str, Json]:
 
 def is_list(value: object) -> TypeGuard[list[object]]:
     return isinstance(value, list)
+
+
+def with_whole_numbers(value: Json) -> Json:
+    """The value as its JSON meant it, where a format on the way knows floating-point numbers only: 3, and not 3.0.
+
+    Above 2^53 such a number stands for several whole ones, and stays as it is.
+    """
+    match value:
+        case float() if value.is_integer() and abs(value) <= _EXACT:
+            return int(value)
+        case list():
+            return [with_whole_numbers(each) for each in value]
+        case dict():
+            return {name: with_whole_numbers(each) for name, each in value.items()}
+        case _:
+            return value
 
 
 def encode(value: object, *, field: str, max_bytes: int, max_depth: int = DEEPEST) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.json_value import Json, is_object
+from taskyard.core.json_value import Json, is_object, with_whole_numbers
 from taskyard.core.task import Reason
 from taskyard.worker.context import Context
 from taskyard.worker.control import Fail
@@ -262,7 +262,7 @@ def _part(value: Json) -> Part:
 def _plain(message: Any) -> Any:
     from google.protobuf.json_format import MessageToDict  # noqa: PLC0415
 
-    return MessageToDict(message)
+    return with_whole_numbers(MessageToDict(message))
 
 
 def _spent(usage: object) -> dict[str, Any] | None:
