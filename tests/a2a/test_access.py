@@ -54,6 +54,35 @@ async def test_a_role_does_what_it_may_do_over_http(published: Yard, role: Role,
     assert len(await published.find()) == int(may_send)
 
 
+async def test_the_address_of_the_card_may_end_with_a_slash(published: Yard):
+    viewer = (await published.tokens.create("v", Role.VIEWER)).text
+    headers = {**HEADERS, "authorization": f"Bearer {viewer}"}
+    async with serving(published) as url, httpx.AsyncClient(base_url=url, headers=headers) as network:
+        listed = await network.post("/a2a/", json=rpc("ListTasks"))
+        refused = await network.post("/a2a/", json=rpc("SendMessage", **SENT))
+        bare = await network.post("/a2a/", json=rpc("ListTasks"), headers={"authorization": ""})
+
+    assert listed.json()["result"]["tasks"] == []
+    assert "error" in refused.json()
+    assert bare.status_code == 401
+    assert await published.find() == []
+
+
+async def test_a_card_is_kept_for_a_minute_and_asked_for_again_by_its_tag(published: Yard):
+    path = "/.well-known/agent-card.json"
+    async with serving(published) as url, httpx.AsyncClient(base_url=url) as network:
+        first = await network.get(path)
+        known = {"if-none-match": f'"another", W/{first.headers["etag"]}'}
+        again = await network.get(path, headers=known)
+        await published.a2a.publish("research")
+        changed = await network.get(path, headers=known)
+
+    assert first.headers["cache-control"] == "private, max-age=60"
+    assert first.headers["vary"] == "authorization"
+    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", first.headers["etag"])
+    assert (changed.status_code, len(changed.json()["skills"])) == (200, 2)
+
+
 async def test_without_a_token_there_is_the_card_and_nothing_else(published: Yard):
     await published.tokens.create("somebody", Role.ADMIN)
     async with serving(published) as url, httpx.AsyncClient(base_url=url, headers=HEADERS) as network:
@@ -114,6 +143,10 @@ async def test_what_is_too_large_or_no_json_is_refused_before_it_is_decoded(publ
         deep = await network.post("/a2a", content="[" * 500 + "]" * 500, headers={"content-type": "application/json"})
         broken = await network.post("/a2a", content="{", headers={"content-type": "application/json"})
         form = await network.post("/a2a", content="a=b", headers={"content-type": "text/plain"})
+        unread = await network.post(
+            "/a2a/message:send", content="{", headers={"content-type": "application/json"}
+        )
+        mistyped = await network.post("/a2a/message:send", content="{}", headers={"content-type": "text/plain"})
         typed = await network.post(
             "/a2a/message:send",
             content=httpx.Request("POST", "http://x", json=SENT).content,
@@ -121,7 +154,12 @@ async def test_what_is_too_large_or_no_json_is_refused_before_it_is_decoded(publ
         )
 
     assert large.status_code == 413
-    assert [answer.json()["error"]["code"] for answer in (deep, broken, form)] == [-32700] * 3
+    assert [answer.json()["error"]["code"] for answer in (deep, broken, form)] == [-32700, -32700, -32005]
+    assert (unread.status_code, unread.json()["error"]["details"][0]["reason"]) == (400, "INVALID_REQUEST")
+    assert (mistyped.status_code, mistyped.json()["error"]["details"][0]["reason"]) == (
+        415,
+        "CONTENT_TYPE_NOT_SUPPORTED",
+    )
     assert typed.status_code == 200
 
 

@@ -168,3 +168,22 @@ async def test_the_card_shows_what_is_published_and_nothing_before_that(live: Ya
     assert card["capabilities"] == {"streaming": True, "pushNotifications": True, "extendedAgentCard": True}
     assert [each.id for each in extended.skills] == ["deploy"]
     assert (strange.status_code, "VERSION_NOT_SUPPORTED" in strange.text) == (400, True)
+
+
+async def test_a_file_that_a_task_names_by_url_is_an_artifact_with_that_url(live: Yard):
+    await live.a2a.publish("report")
+    await live.agents.register("worker", keep=True)
+    files = ["https://example.com/a/report.pdf?x=1", "https://example.com", "shelf 3", "http://[broken"]
+    async with serving(live) as url, client(url) as agent:
+        begun = await send(agent, message("x"), at_once=True)
+        (held,) = await live.claim("worker", start=True)
+        await live.complete(held.id, held.lease, artifacts=files)
+        done = await get(agent, begun.id)
+
+    shown = [(part.url, part.filename, part.media_type, part.text) for each in done.artifacts for part in each.parts]
+    assert shown == [
+        (files[0], "report.pdf", "application/pdf", ""),
+        (files[1], "", "application/octet-stream", ""),
+        ("", "", "", files[2]),
+        ("", "", "", files[3]),
+    ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from mimetypes import guess_type
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from a2a.types.a2a_pb2 import Artifact, Message, Part, Role, Task, TaskStatus
 from google.protobuf.json_format import ParseDict
@@ -80,13 +82,25 @@ async def _file(yard: Yard, reference: str, base_url: str, room: int) -> Artifac
     try:
         known = await yard.artifacts.get(reference)
     except NotFound:  # a file elsewhere, which the task has named and not stored
-        return Artifact(artifact_id=reference, name=reference, parts=[Part(text=reference)])
+        return _file_elsewhere(reference)
     part = Part(filename=known.name, media_type=known.media_type)
     if known.size <= room:
         part.raw = b"".join([piece async for piece in yard.artifacts.read(known.id)])
     else:
         part.url = f"{base_url.rstrip('/')}/api/artifacts/{known.id}"
     return Artifact(artifact_id=known.id, name=known.name, parts=[part])
+
+
+def _file_elsewhere(reference: str) -> Artifact:
+    try:
+        parts = urlsplit(reference)
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme not in ("http", "https"):
+        return Artifact(artifact_id=reference, name=reference, parts=[Part(text=reference)])
+    name = parts.path.rpartition("/")[2]
+    part = Part(url=reference, filename=name, media_type=guess_type(name)[0] or "application/octet-stream")
+    return Artifact(artifact_id=reference, name=name or parts.netloc, parts=[part])
 
 
 def _part(value: Json) -> Part:

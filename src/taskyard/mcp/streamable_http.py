@@ -17,7 +17,7 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
-from mcp.types import INVALID_PARAMS
+from mcp.types import INVALID_PARAMS, PARSE_ERROR
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -87,6 +87,10 @@ class McpMount:
             await self._sessions.handle_request(scope, receive, send)
         else:
             await self._stream(self._sessions, scope, receive, send)
+
+    def refusal(self, path: str, error: InvalidInput) -> tuple[int, dict[str, Any]]:  # noqa: ARG002 - it has one path
+        refused = {"code": PARSE_ERROR, "message": str(error)}
+        return 400, {"jsonrpc": "2.0", "id": None, "error": refused}
 
     async def _stream(self, sessions: StreamableHTTPSessionManager, scope: Scope, receive: Receive, send: Send) -> None:
         """The stream of a session, until its reader goes or the server stops; or the end of a session."""

@@ -35,7 +35,6 @@ from taskyard.server.live.connections import Live
 from taskyard.server.request import MOST_PARAMETERS, StrictRequest
 from taskyard.yard import Yard
 
-PARSE_ERROR = -32700  # of JSON-RPC
 A2A_MEDIA_TYPES = frozenset({"application/json", "application/a2a+json"})
 STREAMS = frozenset({"SendStreamingMessage", "SubscribeToTask", "message/stream", "tasks/resubscribe"})
 STREAM_PATHS = (":stream", ":subscribe")
@@ -58,6 +57,10 @@ class Mount(Protocol):
         self, scope: Scope, receive: Receive, send: Send, *, yard: Yard, token: Token, shown: str, address: str
     ) -> None:
         """Answer a caller who was let through: `shown` is the text of their token."""
+        ...
+
+    def refusal(self, path: str, error: InvalidInput) -> tuple[int, dict[str, Any]]:
+        """The status and the document that the protocol has for a body that cannot be read."""
         ...
 
 
@@ -88,7 +91,7 @@ class _Guarded:
         self._calls = by_method
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        call = self._calls["GET" if scope["method"] == "HEAD" else scope["method"]]
+        scope, call = self._called(scope)
         asked = StrictRequest(scope, receive)
         asked.serving, asked.bounds = scope["app"].state.serving, call.bounds
         asked.state.call = call
@@ -110,7 +113,8 @@ class _Guarded:
             try:
                 body = await self._read(asked, call)
             except InvalidInput as error:
-                await _unread(error)(scope, receive, send)
+                status, document = mount.refusal(scope["path"], error)
+                await Response(compact(document), status, media_type="application/json")(scope, receive, send)
                 return
             receive = _again(await asked.body(), receive)
         with _Follower.of(asked, caller, body) as follower:
@@ -125,6 +129,12 @@ class _Guarded:
                 shown=shown_token(asked),
                 address=address_of(asked),
             )
+
+    def _called(self, scope: Scope) -> tuple[Scope, Call]:
+        if scope["path"] == f"{calls.A2A_RPC.path}/" and scope["method"] == calls.A2A_RPC.method:
+            # Clients that put a path behind the address of the card arrive here with an empty one.
+            return {**scope, "path": calls.A2A_RPC.path}, calls.A2A_RPC
+        return scope, self._calls["GET" if scope["method"] == "HEAD" else scope["method"]]
 
     async def _admitted(self, asked: StrictRequest, call: Call) -> Caller:
         stranger = await admitted(asked, call)
@@ -172,11 +182,6 @@ class _Follower:
 
 async def _endpoint(_: Request) -> Response:
     raise HTTPException(404)
-
-
-def _unread(error: InvalidInput) -> Response:
-    refusal = {"jsonrpc": "2.0", "id": None, "error": {"code": PARSE_ERROR, "message": str(error)}}
-    return Response(compact(refusal), 400, media_type="application/json")
 
 
 def _again(body: bytes, receive: Receive) -> Receive:

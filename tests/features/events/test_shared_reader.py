@@ -130,3 +130,16 @@ async def test_what_is_written_right_after_a_read_that_found_nothing_wakes_the_r
 
     async with asyncio.timeout(60):
         assert await seqs_from(feed, 0, 1) == [1]
+
+
+async def test_who_comes_in_the_moment_that_a_read_ends_waits_for_the_next_one():
+    log = Written()
+    feed = EventFeed(log)
+    first = await begun(feed.next(0))
+    log.written.set()  # the read ends in the next turn of the loop, and this follower comes right behind it
+    log.stored = events(1)
+    second = asyncio.create_task(feed.next(0))
+
+    assert [each.seq for each in await second] == [1]
+    assert list(await first) == []
+    await feed.close()

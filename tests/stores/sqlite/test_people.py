@@ -7,6 +7,7 @@ from taskyard.ledger.clock import ManualClock
 from taskyard.stores.sqlite import SqliteStore
 from tests.stores.a_day import FIGURES, given_a_day
 from tests.stores.given import given_tasks
+from tests.stores.memories import given_memories
 from tests.stores.sqlite.inside import opened
 
 
@@ -32,3 +33,20 @@ async def test_the_file_tells_its_size_and_that_of_its_log(store: SqliteStore, p
     assert after["file_bytes"] > before["file_bytes"] > 0
     assert after["wal_bytes"] != 0
     assert after["disk_free_bytes"] != 0
+
+
+async def test_ends_of_tasks_and_what_is_embedded_of_them_are_rows(store: SqliteStore, path: Path):
+    events, jobs = await given_memories(store)
+
+    with opened(path) as connection:
+        seen = connection.execute(
+            "select id, workspace, workflow_id, task_id, event, agent_name, attempt from agent_events order by id"
+        ).fetchall()
+        done = connection.execute(
+            "select id, workspace, task_id, embedder, status, error from embedding_jobs order by id"
+        ).fetchall()
+        (first,) = connection.execute("select min(created_at) from agent_events").fetchone() or ("",)
+
+    assert [tuple(row) for row in seen] == events
+    assert [tuple(row) for row in done] == jobs
+    assert first == "2026-01-01T00:00:00.000000Z"
