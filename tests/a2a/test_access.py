@@ -143,9 +143,7 @@ async def test_what_is_too_large_or_no_json_is_refused_before_it_is_decoded(publ
         deep = await network.post("/a2a", content="[" * 500 + "]" * 500, headers={"content-type": "application/json"})
         broken = await network.post("/a2a", content="{", headers={"content-type": "application/json"})
         form = await network.post("/a2a", content="a=b", headers={"content-type": "text/plain"})
-        unread = await network.post(
-            "/a2a/message:send", content="{", headers={"content-type": "application/json"}
-        )
+        unread = await network.post("/a2a/message:send", content="{", headers={"content-type": "application/json"})
         mistyped = await network.post("/a2a/message:send", content="{}", headers={"content-type": "text/plain"})
         typed = await network.post(
             "/a2a/message:send",

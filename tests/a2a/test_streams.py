@@ -37,8 +37,12 @@ def _assembled(responses: list[StreamResponse]) -> dict[str, list[Any]]:
         name = update.artifact.artifact_id
         assert name not in closed, f"{name} goes on after its last chunk"
         assert update.append == (name in found), f"{name} is begun once, and then appended to"
-        parts = [part.text or MessageToDict(part.data) for part in update.artifact.parts if part.text or part.data]
-        found[name] = [*found.get(name, []), *(part for part in parts if part is not None)]
+        parts = [
+            part.text or MessageToDict(part.data)
+            for part in update.artifact.parts
+            if part.text or part.HasField("data")
+        ]
+        found[name] = [*found.get(name, []), *parts]
         if update.last_chunk:
             closed.add(name)
     assert closed == set(found)

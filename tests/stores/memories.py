@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from taskyard.core.changes import ChangeSet, Committed, RecordChange
+from taskyard.core.json_value import Json
 from taskyard.core.task import Status
 from taskyard.features.memory.rules import CURSOR
 from taskyard.ledger.options import Options
@@ -31,10 +32,10 @@ async def given_memories(store: Store) -> tuple[Rows, Rows]:
     found = [job.status.value for job in reversed(jobs)]
     assert found == [*["completed"] * 3, "failed", *["pending"] * 2], found
     homes = {task.id: dag.id for task in dag.tasks.values()}
+    home_of = {each.task_id: homes.get(each.task_id, each.task_id.replace("task_", "dag_")) for each in events}
     return (
         [
-            (each.id, "default", homes.get(each.task_id, each.task_id.replace("task_", "dag_")), each.task_id)
-            + (each.event, each.agent_name, each.attempt)
+            (each.id, "default", home_of[each.task_id], each.task_id, each.event, each.agent_name, each.attempt)
             for each in reversed(events)
         ],
         [(each.id, "default", each.task_id, each.embedder, each.status.value, each.error) for each in reversed(jobs)],
@@ -62,7 +63,7 @@ async def _given_a_death(yard: Yard) -> None:
 async def _refuse(store: Store, task_id: str) -> None:
     """As where an embedder never takes the text of a task."""
     (cursor,) = await store.records(CURSOR)
-    refused = [{"workspace": "default", "task_id": task_id, "problem": "it is too long"}]
-    change = RecordChange(*cursor[:4], {**cursor.body, "refused": [*refused]})
+    refused: list[Json] = [{"workspace": "default", "task_id": task_id, "problem": "it is too long"}]
+    change = RecordChange(*cursor[:4], {**cursor.body, "refused": refused})
     (done,) = await store.commit([ChangeSet(records=(change,), at=store.now())])
     assert isinstance(done, Committed)

@@ -22,7 +22,9 @@ from taskyard.features.streams.views import StreamPage
 from taskyard.yard import Yard
 
 LONGEST_LOOK = 30.0  # seconds that one look for something said waits
-RESTING = frozenset({Status.PENDING, *(status for status in Status if status.is_final)})  # ends, and waits for an answer
+RESTING = frozenset(
+    {Status.PENDING, *(status for status in Status if status.is_final)}
+)  # ends, and waits for an answer
 STARTED = frozenset({Status.RUNNING, Status.VALIDATING, Status.RETRYING})
 
 

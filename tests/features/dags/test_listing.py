@@ -35,6 +35,18 @@ async def test_a_list_of_graphs_has_those_that_match(yard: Yard, clock: ManualCl
     assert [each.title for each in await yard.dags.list(**which)] == ["Nightly Report"]
 
 
+async def test_a_graph_that_nobody_has_begun_is_found_as_pending_and_one_that_was_begun_as_running(yard: Yard):
+    begun = await yard.submit({"title": "begun", "tasks": ONE})
+    await yard.agents.register("worker", keep=True)
+    await yard.claim("worker", start=True)
+    fresh = await yard.submit({"title": "fresh", "tasks": ONE})
+
+    found = {status: [each.id for each in await yard.dags.list(status=[status])] for status in ("pending", "running")}
+
+    assert found == {"pending": [fresh.id], "running": [begun.id]}
+    assert len(await yard.dags.list(status=["pending", "running"])) == 2
+
+
 async def test_graphs_are_found_by_their_time_and_by_their_id(yard: Yard, clock: ManualClock):
     await given_graphs(yard, clock)
     newest, oldest = await yard.dags.list()

@@ -70,8 +70,8 @@ class EventFeed:
 
     async def _read_with_others(self) -> None:
         """Wait for the read that is under way, or begin one. The last who goes away ends it."""
-        # One that has just ended is still there until its callbacks run. Who waited for it would be answered at once with
-        # nothing, ask again, and never let them run.
+        # A read that has just ended is still here until its callbacks run. Who waited for it would be answered at once
+        # with nothing, ask again, and never let the callbacks run.
         if self._reading is None or self._reading.done():
             self._reading = asyncio.create_task(self._read(), name="taskyard events")
             self._reading.add_done_callback(self._done)

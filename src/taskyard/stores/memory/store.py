@@ -254,15 +254,14 @@ class MemoryStore(MemoryStreams, Schemaless):
         return [blocker for _, blocker in sorted(found)[:limit]]
 
     async def edges(self, parents: Sequence[TaskId]) -> list[Edge]:
-        edges = self._tables.edges
-        return sorted(edge for parent in set(parents) for edge in edges.get(parent, ()))
+        return sorted(edge for parent in set(parents) for edge in self._tables.edges.get(parent, ()))
 
     async def graph(self, dag_id: DagId) -> Graph:
         tasks = self._tasks_where(lambda hot: hot.dag_id == dag_id)
         return Graph(tuple(tasks), tuple(await self.edges([hot.id for hot in tasks])))
 
     async def begun(self, dag_ids: Sequence[DagId]) -> set[DagId]:
-        return {hot.dag_id for hot in self._tables.hot.values() if hot.dag_id in dag_ids and hot.attempt > 0}
+        return {hot.dag_id for hot in self._tables.hot.values() if hot.attempt and hot.dag_id} & set(dag_ids)
 
     async def stuck(self, dag_id: DagId) -> bool:
         tables = self._tables
@@ -270,8 +269,7 @@ class MemoryStore(MemoryStreams, Schemaless):
         return all(hot.status is Status.PENDING and _waits_for_tasks(tables, hot) for hot in tasks)
 
     async def by_key(self, workspace: str, keys: Sequence[str]) -> dict[str, TaskId]:
-        owners = self._tables.keys
-        return {key: owners[workspace, key] for key in keys if (workspace, key) in owners}
+        return {key: owner for key in keys if (owner := self._tables.keys.get((workspace, key))) is not None}
 
     async def record(self, kind: str, workspace: str, record_id: str) -> Record | None:
         found = self._tables.records.get((kind, workspace, record_id))

@@ -174,7 +174,7 @@ async def graph(reader: RedisReader, dag_id: DagId) -> Graph:
 
 async def begun(reader: RedisReader, dag_ids: Sequence[DagId]) -> set[DagId]:
     # A call for each: a DAG may have 10,000 tasks, and the server does nothing else meanwhile.
-    return {dag_id for dag_id in dag_ids if await reader.run("begun", dag_id)}
+    return {dag_id for dag_id in dag_ids if any(hot.attempt for hot in (await graph(reader, dag_id)).tasks)}
 
 
 async def stuck(reader: RedisReader, dag_id: DagId) -> bool:

@@ -192,15 +192,6 @@ local function waits_for_a_task(row)
   return false
 end
 
-function reads.begun()
-  for _, id in ipairs(redis.call('ZRANGE', yard .. 'dag:' .. take(), 0, -1)) do
-    if fetch(id)[ATTEMPT] > 0 then
-      return 1
-    end
-  end
-  return 0
-end
-
 function reads.stuck()
   for _, id in ipairs(redis.call('ZRANGE', yard .. 'dag:' .. take(), 0, -1)) do
     local row = fetch(id)

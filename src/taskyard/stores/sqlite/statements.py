@@ -23,8 +23,8 @@ from taskyard.stores.shared.rows import Row
 from taskyard.stores.shared.sql_files import parse_statements, read_files
 
 _FILES = (
-    *("writing.sql", "tasks.sql", "log.sql", "removing.sql", "reading.sql", "checking.sql", "copying.sql"),
-    *("streams.sql", "lists.sql"),
+    *("writing.sql", "tasks.sql", "log.sql", "removing.sql", "reading.sql", "graphs.sql", "checking.sql"),
+    *("copying.sql", "streams.sql", "lists.sql"),
 )
 
 # How many rows one statement writes. There are few sizes, so that each statement is prepared once and reused.
