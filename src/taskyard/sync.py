@@ -152,6 +152,7 @@ class SyncAttempts:
         self.fail_many = wait(attempts.fail_many)
         self.checkpoint = wait(attempts.checkpoint)
         self.checkpoints = wait(attempts.checkpoints)
+        self.steps = wait(attempts.steps)
         self.message = wait(attempts.message)
         self.pin_session = wait(attempts.pin_session)
         self.sleep = wait(attempts.sleep)

@@ -177,6 +177,7 @@ class AttemptVerbs:
         self.fail_many = verbs.failures.fail_many
         self.checkpoint = verbs.notes.checkpoint
         self.checkpoints = verbs.notes.checkpoints
+        self.steps = verbs.notes.steps
         self.message = verbs.notes.message
         self.pin_session = verbs.conversations.pin_session
         self.sleep = verbs.suspension.sleep

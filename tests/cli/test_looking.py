@@ -95,9 +95,9 @@ def test_a_tree_of_any_depth_fits_a_screen_of_80_columns(taskyard: Command, scre
 
     lines = screen("tree", dag).out.splitlines()
 
-    assert len(lines) == 31  # one for each task, and one for the graph
+    assert len(lines) == 32  # one for each task, one for the graph, and one for its critical path
     assert max(len(line) for line in lines) <= 80
-    assert all(f" {each} with a title" in line for each, line in enumerate(lines[1:]))
+    assert all(f" {each} with a title" in line for each, line in enumerate(lines[1:-1]))
 
 
 def test_a_list_has_one_line_for_each_task_at_80_columns(taskyard: Command, screen: Command) -> None:
@@ -296,3 +296,30 @@ def test_a_task_that_is_not_there_has_one_exit_status_however_it_is_named(taskya
 
 def test_the_program_says_its_version(taskyard: Command) -> None:
     assert taskyard("--version").out.startswith("taskyard ")
+
+
+def test_a_tree_ends_with_what_the_critical_path_took_and_cost(taskyard: Command) -> None:
+    dag = given_a_chain(taskyard, 3)
+
+    assert "critical path  3 tasks, 0.00 s, about 3.00 s to go, $0.00" in taskyard("tree", dag).out
+    assert len(taskyard("tree", dag, "--json").json["critical_path"]["task_ids"]) == 3
+
+
+def test_a_task_is_shown_with_its_steps_and_events_where_these_are_asked_for(taskyard: Command) -> None:
+    task = taskyard("enqueue", "code", "--json").json["id"]
+    none = taskyard("show", task, "--steps", "--events")
+    whole = taskyard("show", task, "--steps", "--events", "--json").json
+
+    assert ("no step is stored" in none.out, "task.created" in none.out) == (True, True)
+    assert (whole["steps"], whole["checkpoints"], whole["events"][0]["event"]) == ([], {}, "task.created")
+
+
+def test_what_each_queue_did_lately_is_told_with_a_line_of_bars(taskyard: Command) -> None:
+    task = taskyard("enqueue", "code", "--queue", "night", "--json").json["id"]
+    lease = taskyard("claim", "--agent", "ada", "--start", "--json").json["lease"]
+    taskyard("complete", task, "--lease", lease, "--output", "{}")
+    taskyard("sweep")
+
+    shown = taskyard("stats", "--by", "queue")
+    assert ("night" in shown.out, "█" in shown.out) == (True, True)
+    assert sum(taskyard("stats", "--by", "queue", "--json").json["shares"]["night"]["completed"]) == 1

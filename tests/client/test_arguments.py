@@ -48,6 +48,7 @@ GIVEN: dict[str, Any] = {
     "since": "2030-01-01T00:00:00Z",
     "source": "hook",
     "starts_at": "2030-01-01T00:00:00Z",
+    "step": {"took_sec": 1.5},
     "subject": "issue:42",
     "task": {"type": "code"},
     "task_id": TASK,

@@ -4,7 +4,9 @@ import pytest
 
 from taskyard.core.errors import IllegalTransition, InvalidInput, LeaseLost
 from taskyard.core.task import Outcome, Status
+from taskyard.core.units import SECOND, Micros, MicroUsd
 from taskyard.definition.task_fields import TaskFields
+from taskyard.features.attempts.views import StepFacts, StepView
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
@@ -39,6 +41,38 @@ async def test_a_step_is_stored_once_and_its_first_result_is_the_answer(yard: Ya
 
     assert await yard.attempts.checkpoints(held.id) == {"plan": {"question": 1}}
     assert (await events_of(yard, held.id)).count("task.step") == 1
+
+
+async def test_a_step_says_when_it_began_and_ended_and_what_it_alone_cost(yard: Yard, clock: ManualClock):
+    held = await given_a_running_task(yard)
+    clock.advance(seconds=20)
+    await yard.attempts.checkpoint(held.id, held.lease, "plan", 1)
+    clock.advance(seconds=7)
+    facts: StepFacts = {
+        "took_sec": 6.5, "cost_usd": "0.02", "tokens_input": 900, "tokens_output": 80, "model": "small",
+    }  # fmt: skip
+    await yard.attempts.checkpoint(held.id, held.lease, "ask", 2, step=facts, cost_usd="0.05", tokens_input=2000)
+    await yard.attempts.checkpoint(held.id, held.lease, "look", 3, step={"took_sec": 1.25})
+
+    plan, ask, look = await yard.attempts.steps(held.id)
+
+    assert plan == StepView("plan", 1, None, Micros(clock.now() - 7 * SECOND), None, None, None, None)
+    assert ask == StepView(
+        "ask", 1, Micros(clock.now() - 6_500_000), clock.now(), "small", MicroUsd(20_000), tokens_input=900,
+        tokens_output=80,
+    )  # fmt: skip
+    assert (look.began_at, look.cost, look.model) == (Micros(clock.now() - 1_250_000), None, None)
+    assert (await yard.get(held.id)).cost == 50_000  # the attempt's, which is more than the step's
+
+
+async def test_what_a_step_took_is_a_number_that_makes_sense(yard: Yard):
+    held = await given_a_running_task(yard)
+
+    for wrong in (-1, 1e12):
+        with pytest.raises(InvalidInput, match="took_sec"):
+            await yard.attempts.checkpoint(held.id, held.lease, "plan", 1, step={"took_sec": wrong})
+
+    assert await yard.attempts.steps(held.id) == []
 
 
 async def test_the_next_attempt_finds_the_steps_of_the_one_that_died(yard: Yard, clock: ManualClock):

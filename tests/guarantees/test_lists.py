@@ -140,6 +140,8 @@ async def test_a_task_is_shown_with_all_that_it_hangs_together_with(yard: Yard):
     repeated = (await yard.tasks.relations(again.id)).rerun_of
     assert repeated is not None
     assert repeated.id == plan.id
+    twice = await yard.rerun(plan.id)
+    assert [row.id for row in (await yard.tasks.relations(plan.id)).reruns] == [twice.id, again.id]
 
 
 async def test_of_another_workspaces_tasks_nothing_is_related(yard: Yard, open_yard: OpenYard):
@@ -149,7 +151,7 @@ async def test_of_another_workspaces_tasks_nothing_is_related(yard: Yard, open_y
 
     related = await yard.tasks.relations(task.id)
 
-    assert related == ([], [], [], None, None)
+    assert related == ([], [], [], None, None, [])
 
 
 # What would happen

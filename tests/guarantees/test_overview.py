@@ -88,6 +88,28 @@ async def test_an_hour_is_reported_minute_by_minute(yard: Yard, clock: ManualClo
     assert from_iso(hour.at[-1]) == yard.now() - yard.now() % 60_000_000
 
 
+async def test_what_each_queue_agent_and_type_did_is_counted_for_itself(yard: Yard, clock: ManualClock):
+    held = await given_a_running_task(yard, queue="night")
+    await yard.complete(held.id, held.lease)
+    await counted(yard, clock)  # the yard has one queue so far
+    await given_a_dead_letter(yard)
+    again = await given_a_running_task(yard, queue="night")
+    await yard.complete(again.id, again.lease)
+    await counted(yard, clock)
+
+    found: dict[str, dict[str, tuple[int, int]]] = {}
+    for by in ("queue", "agent", "type"):
+        shares = (await yard.overview.series("1h", by=by)).shares or {}
+        found[by] = {name: (sum(share.completed), sum(share.failed)) for name, share in shares.items()}
+
+    assert found["queue"] == {"default": (0, 1), "night": (2, 0)}
+    assert list(found["agent"].values()) == [(2, 1)]
+    assert found["type"] == {"code": (2, 0)}
+    assert (await yard.overview.series("1h")).shares is None
+    with pytest.raises(InvalidInput, match="by"):
+        await yard.overview.series("1h", by="mood")
+
+
 async def test_figures_are_found_by_a_clock_that_does_not_stand_still():
     class Moving(ManualClock):
         def now(self) -> Micros:

@@ -55,6 +55,28 @@ async def test_a_worker_that_starts_with_nothing_left_says_so_and_how_to_raise_i
     assert said.endswith(": nothing is left of its budget; raise it with `taskyard agents budget worker DOLLARS`")
 
 
+async def test_a_step_of_a_handler_tells_how_long_it_took_and_what_its_call_cost(yard: Yard):
+    agent = Agent("worker")
+
+    @agent.handles("ask")
+    async def ask(task: Context) -> None:
+        await task.spend("0.30")
+        await task.step("think", lambda: asyncio.sleep(0.02))
+        used = {"usd": "0.02", "model": "small", "input_tokens": 900, "output_tokens": 80, "cache_read_tokens": 600}
+        await task.step("answer", lambda: "42", spend=used)
+
+    task = await yard.enqueue("ask")
+    await yard.drain(agent)
+
+    think, answer = await yard.attempts.steps(task.id)
+    assert think.began_at is not None
+    assert think.ended_at is not None
+    assert think.ended_at - think.began_at >= 20_000
+    assert (think.cost, think.model) == (None, None)
+    assert (answer.cost, answer.model, answer.tokens_input, answer.tokens_output) == (20_000, "small", 900, 80)
+    assert (await yard.get(task.id)).cost == 320_000
+
+
 async def test_a_steps_result_and_its_cost_are_one_stored_change(yard: Yard):
     agent, begun = Agent("worker"), asyncio.Event()
 

@@ -227,9 +227,16 @@ class Spawn(Leased):
     wait: bool = False
 
 
+class StepFacts(SpentSoFar):
+    """What a step took and cost by itself. Cost is rounded up to a micro-dollar."""
+
+    took_sec: Seconds | None = Field(None, description="From its beginning until its result was there.")
+
+
 class SaveCheckpoint(Leased, SpentSoFar):
     name: Name
     data: Any = None
+    step: StepFacts | None = Field(None, description="Of this step alone; the other figures are of the attempt.")
 
 
 class Sleep(Leased):

@@ -84,6 +84,7 @@ def claiming(verb: Verb[P, list[Held]]) -> Verb[P, list[Held]]:
 
 class RemoteNotes(Remote, Notes):
     checkpoints = over_http(Notes.checkpoints, calls.CHECKPOINTS)
+    steps = over_http(Notes.steps, calls.STEPS)
     message = over_http(Notes.message, calls.MESSAGE)
     checkpoint = over_http(Notes.checkpoint, calls.CHECKPOINT)
 

@@ -17,10 +17,9 @@ from taskyard.core.units import to_usd
 from taskyard.definition.traceparent import Traceparent, parse
 from taskyard.features.tasks.views import Task
 from taskyard.ledger.tracing import NOTHING, SYSTEM, Span, has_provider, span_context
-from taskyard.worker.spending import ModelCall
+from taskyard.worker.spending import ModelCall, Ran
 
 Attributes = Mapping[str, str | int | float]
-Ran = tuple[int, int]  # when a call began and ended, in nanoseconds since 1970
 _SAMPLED = 1
 # What the names of models begin with, and their providers by the names of the semantic conventions.
 _PROVIDERS = {

@@ -22,13 +22,13 @@ from taskyard.core.units import MicroUsd
 from taskyard.features.approvals.rules import NO_DEFAULT, NoDefault
 from taskyard.features.artifacts.content import Content
 from taskyard.features.attempts import step_results
-from taskyard.features.attempts.views import Child, HeartbeatAnswer, Input
+from taskyard.features.attempts.views import Child, HeartbeatAnswer, Input, StepFacts
 from taskyard.features.budgets import prices
 from taskyard.features.budgets.views import Spent
 from taskyard.features.subagents.views import StartedSubagent
 from taskyard.features.tasks.views import Held, Task
 from taskyard.ledger.ids import dag_made_by
-from taskyard.worker.attempt_spans import Ran, record_call, step_span
+from taskyard.worker.attempt_spans import record_call, step_span
 from taskyard.worker.cheap_lane.batch_provider import Provider
 from taskyard.worker.cheap_lane.model_calls import call_model
 from taskyard.worker.control import Stopped, Suspended
@@ -37,7 +37,7 @@ from taskyard.worker.fetch import fetch
 from taskyard.worker.handlers import as_json
 from taskyard.worker.inbox import Inbox
 from taskyard.worker.output import AttemptOutput
-from taskyard.worker.spending import Dollars, ModelCall, StepCost, Totals, call_of
+from taskyard.worker.spending import Dollars, ModelCall, Ran, StepCost, Totals, call_of, step_facts
 from taskyard.worker.sync_context import StepName, SyncContext, Work
 from taskyard.yard import Yard
 
@@ -235,15 +235,16 @@ class Context:
                 self._count(call, ran)
         except Exception:
             # It is done and paid for: what is wrong with its price must not have it done again.
-            await self._checkpoint(name, result)
+            await self._checkpoint(name, result, step_facts(None, ran))
             raise
-        stored = await self._checkpoint(name, result, **(self.spent.report() if call is not None else {}))
+        stored = await self._checkpoint(name, result, step_facts(call, ran), **(self.spent.report() if call else {}))
         if call is not None and self.max_cost is not None and self.cost > self.max_cost:
             await self._tell()  # it ends the attempt
         return await self.unpacked_step(stored)
 
-    async def _checkpoint(self, name: str, result: Any, **totals: Unpack[Spent]) -> Json:
-        stored = await self.yard.attempts.checkpoint(self.id, self.lease, name, as_json(result), **totals)
+    async def _checkpoint(self, name: str, result: Any, step: StepFacts, **totals: Unpack[Spent]) -> Json:
+        keep = self.yard.attempts.checkpoint
+        stored = await keep(self.id, self.lease, name, as_json(result), step=step or None, **totals)
         if self._steps is not None:
             self._steps[name] = stored
         return stored

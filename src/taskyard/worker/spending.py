@@ -10,6 +10,7 @@ from typing import Any
 from taskyard.core.errors import InvalidInput
 from taskyard.core.units import MicroUsd, to_usd, usd_spent
 from taskyard.definition import fields
+from taskyard.features.attempts.views import StepFacts
 from taskyard.features.budgets.prices import price
 from taskyard.features.budgets.token_counts import TokenCounts, counted
 from taskyard.features.budgets.views import Spent
@@ -17,6 +18,7 @@ from taskyard.features.budgets.views import Spent
 Dollars = str | float | int | Decimal
 # What a step costs: dollars, the arguments of `Context.spend`, or a function of the step's result that gives either.
 Cost = Dollars | Mapping[str, Any] | None
+Ran = tuple[int, int]  # when a call began and ended, in nanoseconds since 1970
 _NO_COST, _NO_TOKENS = MicroUsd(0), TokenCounts()
 StepCost = Cost | Callable[[Any], Cost]
 
@@ -59,6 +61,23 @@ def call_of(cost: StepCost, result: object) -> ModelCall | None:
         return ModelCall(**given)
     except TypeError as error:
         raise InvalidInput("spend", f"must have the arguments of Context.spend: {error}") from None
+
+
+def step_facts(call: ModelCall | None, ran: Ran | None) -> StepFacts:
+    """What is known of one step by itself."""
+    facts = StepFacts()
+    if ran is not None:
+        facts["took_sec"] = max(ran[1] - ran[0], 0) / 1e9  # a clock may be set back meanwhile
+    if call is not None:
+        cost, tokens = call.cost, call.tokens
+        if cost is not None:
+            facts["cost_usd"] = to_usd(cost)
+        if any(tokens):
+            facts["tokens_input"], facts["tokens_output"] = tokens.input, tokens.output
+            facts["tokens_cache_read"], facts["tokens_cache_write"] = tokens.cache_read, tokens.cache_write
+        if call.model is not None:
+            facts["model"] = call.model
+    return facts
 
 
 @dataclass(slots=True)

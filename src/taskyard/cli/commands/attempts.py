@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated
 
 import typer
+from rich.table import Table
 
 from taskyard.app import Yard
 from taskyard.cli import completion
 from taskyard.cli.invocation import AsJson, LeaseOption, TaskArgument, find_task, in_yard, json_given, show, text_given
-from taskyard.cli.terminal import Text, short
+from taskyard.cli.terminal import Text, dollars, one_line, seconds, short, table
 from taskyard.core.errors import LeaseLost
 from taskyard.core.json_value import Json
-from taskyard.features.attempts.views import HeartbeatAnswer, Receipt
+from taskyard.core.units import SECOND, to_iso
+from taskyard.features.attempts.views import HeartbeatAnswer, Receipt, StepView
 from taskyard.features.budgets.views import Spent
 from taskyard.features.tasks.views import Held
 
@@ -201,3 +203,22 @@ def _settled(context: typer.Context, task: str, as_json: bool, act: Callable[[Ya
     receipt = in_yard(context, use)
     value = {"id": receipt.task_id, "status": receipt.status.value, "attempts": receipt.failures}
     show(as_json, value, Text(f"{short(receipt.task_id)} is {receipt.status.value}"))
+
+
+def steps_table(steps: Sequence[StepView]) -> Table:
+    """What each step took and cost, where its agent said so."""
+    rows = [
+        (
+            one_line(each.name),
+            str(each.attempt),
+            "" if each.ended_at is None else to_iso(each.ended_at)[:19].replace("T", " "),
+            "" if each.began_at is None or each.ended_at is None else seconds((each.ended_at - each.began_at) / SECOND),
+            dollars(each.cost),
+            "" if each.tokens_input is None else str(each.tokens_input),
+            "" if each.tokens_output is None else str(each.tokens_output),
+            one_line(each.model or ""),
+        )
+        for each in steps
+    ]
+    columns = ("step", "attempt", "stored (UTC)", "took", "cost", "in", "out", "model")
+    return table(*columns, rows=rows, right=("attempt", "took", "cost", "in", "out"))

@@ -16,8 +16,9 @@ from taskyard.app import Yard
 from taskyard.cli import completion, invocation
 from taskyard.cli.dag_file import SCHEMA
 from taskyard.cli.invocation import AsJson, By, find_task, in_yard, show
-from taskyard.cli.terminal import Text, counted, cut, dollars, short, state, table, title_of
+from taskyard.cli.terminal import Text, counted, cut, dollars, seconds, short, state, table, title_of
 from taskyard.core.task import TaskId
+from taskyard.core.units import SECOND
 from taskyard.features.dags.outline import DEEPEST_DRAWN, outline
 from taskyard.features.dags.views import DagEstimate, DagInShort, DagView
 from taskyard.features.tasks.views import Details, Task
@@ -125,9 +126,10 @@ def tree(
         "dag_id": dag.id,
         "title": dag.title,
         "status": dag.status.value,
+        "critical_path": write(dag.critical_path),
         "tasks": [task.to_dict() for task in tasks.values()],
     }
-    show(as_json, value, drawn(dag, tasks))
+    show(as_json, value, drawn(dag, tasks), path_line(dag))
 
 
 async def _dag(yard: Yard, identifier: str) -> DagView:
@@ -156,6 +158,15 @@ def drawn(dag: DagView, tasks: Mapping[TaskId, Task]) -> Tree:
         node = place.add(_node(tasks[task.id], named, "↳ " if is_beside else ""))
         placed[task.id] = node if level < DEEPEST_DRAWN else place
     return root
+
+
+def path_line(dag: DagView) -> Text:
+    """What decides how long the graph takes, and what that chain cost."""
+    path = dag.critical_path
+    left = path.expected - path.worked
+    more = f", about {seconds(left / SECOND)} to go" if left > 0 and not dag.status.is_final else ""
+    figures = f"{counted(len(path.task_ids), 'task')}, {seconds(path.worked / SECOND)}{more}, {dollars(path.cost)}"
+    return Text(f"critical path  {figures}", style="dim")
 
 
 def _node(task: Task, after: Sequence[str], mark: str) -> Text:

@@ -21,6 +21,7 @@ from taskyard.core.units import SECOND, MicroUsd, to_usd
 from taskyard.features.events.rules import Wanted
 from taskyard.features.events.views import event_view
 
+AT_ONCE = 200
 EVENT_WORDS = {
     "task.created": "",
     "task.ready": "is ready",
@@ -32,6 +33,7 @@ EVENT_WORDS = {
     "task.cancelled": "is cancelled:",
     "task.parked": "is put aside until there is room",
     "task.signalled": "gets the signal",
+    "task.rerun": "is done again as",
 }
 _FACTS_SHOWN: dict[str, tuple[str, ...]] = {
     "task.running": ("agent",),
@@ -40,6 +42,7 @@ _FACTS_SHOWN: dict[str, tuple[str, ...]] = {
     "task.dead_lettered": ("reason", "error"),
     "task.cancelled": ("reason",),
     "task.signalled": ("signal",),
+    "task.rerun": ("task",),
 }
 
 
@@ -94,12 +97,25 @@ def event_line(stored: StoredEvent, names: Mapping[TaskId, str]) -> Text | None:
     return line.append(f" {one_line(': '.join(facts_shown))}") if facts_shown else line
 
 
+async def events_of(yard: Yard, task_id: str) -> list[dict[str, Json]]:
+    """Every event of a task."""
+    found: list[StoredEvent] = []
+    while page := await yard.events(after=found[-1].seq if found else 0, limit=AT_ONCE, task_id=task_id):
+        found += page
+    return [write(event_view(stored)) for stored in found]
+
+
 def _print_event(event: Mapping[str, Json], as_json: bool) -> None:
+    show(as_json, event, event_text(event))
+
+
+def event_text(event: Mapping[str, Json]) -> Group:
+    """An event as one line, with all that it says."""
     payload = object_of(event["payload"]).items()
     facts = " ".join(f"{name}={_fact(name, value)}" for name, value in payload if value not in (None, "", []))
     at, who = str(event["at"])[11:23], short(str(event["task_id"] or ""))
     words = f"{event['seq']:>6}  {at}  {event['event']:<20} {who}  {facts}"
-    show(as_json, event, Group(invocation.one_line(words)))  # in a group, or rich would join it to the next
+    return Group(invocation.one_line(words))  # in a group, or rich would join it to the next
 
 
 def _fact(name: str, value: Json) -> str:

@@ -2,23 +2,51 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
+from taskyard.api.codec import write
 from taskyard.cli.invocation import AsJson, in_yard, show
 from taskyard.cli.terminal import Text, seconds, table
 from taskyard.core.task import Status
 from taskyard.features.metrics.rules import Metrics, MetricTotals
+from taskyard.features.overview.views import Series, SeriesShare
+
+BARS = " ▁▂▃▄▅▆▇█"
+
+
+class SplitBy(StrEnum):
+    TYPE = "type"
+    AGENT = "agent"
+    QUEUE = "queue"
+
+
+class Window(StrEnum):
+    HOUR = "1h"
+    QUARTER = "6h"
+    DAY = "24h"
+    WEEK = "7d"
+    MONTH = "30d"
+    SEASON = "90d"
 
 
 def stats(
     context: typer.Context,
     days: Annotated[int | None, typer.Option("--days", "-d", help="The figures of so many days instead.")] = None,
+    by: Annotated[
+        SplitBy | None, typer.Option(help="What each type, agent or queue completed and failed lately instead.")
+    ] = None,
+    window: Annotated[Window, typer.Option(help="With --by: how long back.")] = Window.HOUR,
     as_json: AsJson = False,
 ) -> None:
-    """Tasks by state and type; or what came, went and failed, day by day."""
+    """Tasks by state and type; or what came, went and failed, day by day or for each type, agent or queue."""
+    if by is not None:
+        series = in_yard(context, lambda yard: yard.overview.series(window.value, by=by.value))
+        show(as_json, write(series), _shares(by.value, series))
+        return
     if days is not None:
         metrics = in_yard(context, lambda yard: yard.local.metrics.report(days=days))
         show(as_json, metrics.to_dict(), _days(metrics))
@@ -29,6 +57,21 @@ def stats(
     rows = [(type_, *(str(figures[word].get(type_, "")) for word in words)) for type_ in types]
     shown = table("type", *words, rows=rows, right=words) if rows else Text("the yard is empty", style="dim")
     show(as_json, figures, shown)
+
+
+def _shares(by: str, series: Series) -> Table | Text:
+    shares = series.shares or {}
+    rows = [(name, str(sum(each.completed)), str(sum(each.failed)), _sparkline(each)) for name, each in shares.items()]
+    columns = (by, "completed", "failed", f"completed, {series.at[0][:16]} until now")
+    return table(*columns, rows=rows, right=columns[1:3]) if rows else Text("nothing was counted", style="dim")
+
+
+def _sparkline(share: SeriesShare) -> str:
+    """Up to 60 columns of what was completed, the tallest for the most."""
+    width = -(-len(share.completed) // 60)
+    columns = [sum(share.completed[start : start + width]) for start in range(0, len(share.completed), width)]
+    most = max(columns)
+    return "".join(BARS[-(-each * (len(BARS) - 1) // most)] for each in columns) if most else ""
 
 
 def _days(metrics: Metrics) -> Table:

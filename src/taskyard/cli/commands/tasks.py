@@ -14,6 +14,8 @@ from rich.table import Table
 from taskyard.api.codec import write
 from taskyard.app import Yard
 from taskyard.cli import completion
+from taskyard.cli.commands.attempts import steps_table
+from taskyard.cli.commands.events import event_text, events_of
 from taskyard.cli.commands.scores import scores_table
 from taskyard.cli.invocation import AsJson, By, TaskArgument, find_task, in_yard, json_given, show, text_given
 from taskyard.cli.terminal import Terminal, Text, age, attempt_cells, counted, cut, facts_of, short, state, table
@@ -22,7 +24,6 @@ from taskyard.core.json_value import Json
 from taskyard.core.task import Status
 from taskyard.core.units import Micros
 from taskyard.definition.task_fields import TaskFilter
-from taskyard.features.scores.views import ScoreView
 from taskyard.features.tasks.answers import Counted, Why
 from taskyard.features.tasks.lookup.queries import SORTS
 from taskyard.features.tasks.task_rows import TaskRow
@@ -209,20 +210,36 @@ def _tasks(rows: Sequence[TaskRow], now: Micros) -> Table:
     )
 
 
-def show_task(context: typer.Context, task: TaskArgument, as_json: AsJson = False) -> None:
+def show_task(
+    context: typer.Context,
+    task: TaskArgument,
+    with_steps: Annotated[
+        bool, typer.Option("--steps", help="Also its steps: when, by which model, at what cost; results with --json.")
+    ] = False,
+    with_events: Annotated[bool, typer.Option("--events", help="Also what happened to it, event by event.")] = False,
+    as_json: AsJson = False,
+) -> None:
     """Everything about one task."""
 
-    async def use(yard: Yard) -> tuple[Details, str, list[ScoreView], Micros]:
+    async def use(yard: Yard) -> tuple[Details, str, Micros, list[RenderableType], dict[str, Json]]:
         details = await yard.get(await find_task(yard, task))
-        scores: list[ScoreView] = []
+        parts, more = list[RenderableType](), dict[str, Json]()
         with suppress(Forbidden):  # an agent's token reads its task, and not what others think of the result
-            scores = await yard.scores.list(details.id)
-        return details, (await yard.why(details.id)).words, scores, yard.now()
+            if scores := await yard.scores.list(details.id):
+                more["scores"] = write(scores)
+                parts += [Text(""), scores_table(scores, yard.now())]
+        if with_steps:
+            steps = await yard.attempts.steps(details.id)
+            more |= {"steps": write(steps), "checkpoints": await yard.attempts.checkpoints(details.id)}
+            parts += [Text(""), steps_table(steps) if steps else Text("no step is stored", style="dim")]
+        if with_events:
+            found = await events_of(yard, details.id)
+            more["events"] = list[Json](found)
+            parts += [Text(""), *map(event_text, found)]
+        return details, (await yard.why(details.id)).words, yard.now(), parts, more
 
-    details, because, scores, now = in_yard(context, use)
-    given = [Text(""), scores_table(scores, now)] if scores else []
-    scored = {"scores": write(scores)} if scores else {}
-    show(as_json, {**details.to_dict(), **scored}, *_details(details, because, now), *given)
+    details, because, now, parts, more = in_yard(context, use)
+    show(as_json, {**details.to_dict(), **more}, *_details(details, because, now), *parts)
 
 
 def _details(task: Details, because: str, now: Micros) -> list[RenderableType]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Unpack
 
 from taskyard.core import transitions
-from taskyard.core.changes import ChangeSet, Checkpoint, Event, expected
+from taskyard.core.changes import ChangeSet, Checkpoint, Event, StoredEvent, expected
 from taskyard.core.json_value import Json, compact, encode
 from taskyard.core.lease import Lease
 from taskyard.core.task import (
@@ -16,10 +18,14 @@ from taskyard.core.task import (
 )
 from taskyard.definition import arguments
 from taskyard.features.artifacts.service import Artifacts
+from taskyard.features.attempts.step_facts import EVENT, facts_given, step_views
+from taskyard.features.attempts.views import StepFacts, StepView
 from taskyard.features.budgets import prices
 from taskyard.features.budgets.spend import NOTHING, Reported, reported
 from taskyard.features.budgets.views import Spent
 from taskyard.ledger.ledger import Ledger
+
+EVENTS_AT_ONCE = 500
 
 
 class Notes:
@@ -28,14 +34,16 @@ class Notes:
         self._store = ledger.store
         self._artifacts = artifacts
 
-    async def checkpoint(self, task_id: str, lease: str, name: str, data: Json, **spent: Unpack[Spent]) -> Json:
+    async def checkpoint(
+        self, task_id: str, lease: str, name: str, data: Json, *, step: StepFacts | None = None, **spent: Unpack[Spent]
+    ) -> Json:
         """Store the result of a named step once, and answer with the one that is stored.
 
-        What the attempt has cost so far is stored in the same change.
+        What the attempt has cost so far is stored in the same change; `step` says what this step alone took and cost.
         """
         name = arguments.name("name", name)
-        await prices.load([spent.get("model")])
-        totals = reported(**spent)
+        await prices.load([spent.get("model"), None if step is None else step.get("model")])
+        totals, own = reported(**spent), facts_given(step)
         text = await self._artifacts.fitting(task_id, lease, name, data)
 
         async def decide() -> tuple[ChangeSet | None, Json]:
@@ -43,7 +51,7 @@ class Notes:
             for stored in await self._store.checkpoints(hot.id):
                 if stored.name == name:
                     return None, json.loads(stored.data)
-            return self.noted(hot, name, text, totals), data
+            return self.noted(hot, name, text, totals, own), data
 
         return await self._ledger.commit(decide)
 
@@ -53,6 +61,15 @@ class Notes:
 
     async def of(self, hot: Hot) -> dict[str, Json]:
         return {row.name: json.loads(row.data) for row in await self._store.checkpoints(hot.id)}
+
+    async def steps(self, task_id: str) -> list[StepView]:
+        """The steps whose results are stored: when each began and ended, and what it cost, where that is known."""
+        hot = await self._ledger.load(TaskId(task_id))
+        rows = await self._store.checkpoints(hot.id)
+        events: list[StoredEvent] = []
+        while rows and (page := await self._store.events(after=_last(events), limit=EVENTS_AT_ONCE, task_id=hot.id)):
+            events += page
+        return step_views(rows, events)
 
     async def message(self, task_id: str, lease: str, message: Json) -> None:
         """Something the agent said or did, for those who watch. It is an event and nothing more."""
@@ -68,13 +85,26 @@ class Notes:
 
         await self._ledger.commit(decide)
 
-    def noted(self, hot: Hot, name: str, text: str, totals: Reported = NOTHING) -> ChangeSet:
+    def noted(
+        self,
+        hot: Hot,
+        name: str,
+        text: str,
+        totals: Reported = NOTHING,
+        own: Mapping[str, Json] = MappingProxyType({}),
+    ) -> ChangeSet:
         """A step's result, guarded by the version: whoever lost the lease is behind."""
         row, now = Checkpoint(hot.id, name, hot.attempt, text), self._ledger.now()
         if totals != NOTHING:
             cost, tokens_in, tokens_out, _ = totals
-            change = transitions.step(hot, name=name, cost=cost, tokens_in=tokens_in, tokens_out=tokens_out, now=now)
+            change = transitions.step(
+                hot, name=name, cost=cost, tokens_in=tokens_in, tokens_out=tokens_out, own=own, now=now
+            )
             return ChangeSet(changes=(change,), checkpoints=(row,), at=now)
-        facts = compact({"step": name, "agent": hot.agent})
-        event = Event("task.step", hot.workspace, hot.id, dag_of(hot), now, None, None, hot.attempt, facts)
+        facts = compact({"step": name, "agent": hot.agent, **own})
+        event = Event(EVENT, hot.workspace, hot.id, dag_of(hot), now, None, None, hot.attempt, facts)
         return ChangeSet(expects=(expected(hot),), checkpoints=(row,), events=(event,), at=now)
+
+
+def _last(events: Sequence[StoredEvent]) -> int:
+    return events[-1].seq if events else 0

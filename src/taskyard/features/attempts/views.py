@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 
 from taskyard.core.json_value import Json
 from taskyard.core.task import Status, TaskId
-from taskyard.definition.view import FLAT, About, Time, view
+from taskyard.definition.view import FLAT, About, Money, Time, view
 from taskyard.features.budgets.views import Spent
 
 
@@ -75,6 +75,26 @@ class SuspendedView:
 
     waited: Annotated[Waited, FLAT]
     receipt: Receipt | None
+
+
+class StepFacts(Spent, total=False):
+    """What one step took and cost by itself, and not the attempt so far. What is absent or None is not known."""
+
+    took_sec: float | None
+
+
+@view
+class StepView:
+    """A step whose result is stored. What its agent did not report is null."""
+
+    name: str
+    attempt: int
+    began_at: Time | None
+    ended_at: Annotated[Time | None, About("When its result was stored.")]
+    model: str | None
+    cost: Money | None
+    tokens_input: int | None
+    tokens_output: int | None
 
 
 class Child(NamedTuple):

@@ -20,15 +20,23 @@ class OutlinedTask(NamedTuple):
 
 def outline(dag: DagView) -> list[OutlinedTask]:
     """Every task of a graph, each after all that it stands under."""
-    waiting = sorted(dag.tasks, key=lambda task: task.seq)
-    places = {task.id: place for place, task in enumerate(waiting)}
-    above: dict[TaskId, list[TaskId]] = {}
-    for edge in sorted(dag.edges, key=lambda edge: places.get(edge.parent, -1)):
-        above.setdefault(edge.child, []).append(edge.parent)
-    placed: dict[TaskId, OutlinedTask] = {}
-    while waiting:
-        ready = [each for each in waiting if all(id_ in placed for id_ in above.get(each.id, ()) if id_ in places)]
-        for task in ready or waiting[:1]:
-            placed[task.id] = OutlinedTask(task, tuple(id_ for id_ in above.get(task.id, ()) if id_ in placed))
-            waiting.remove(task)
-    return list(placed.values())
+    tasks = {task.id: task for task in sorted(dag.tasks, key=lambda task: task.seq)}
+    places = {task_id: place for place, task_id in enumerate(tasks)}
+    above: dict[TaskId, list[TaskId]] = {task_id: [] for task_id in tasks}
+    below: dict[TaskId, list[TaskId]] = {}
+    for edge in sorted(dag.edges, key=lambda edge: places[edge.parent]):
+        if edge.parent not in above[edge.child]:
+            above[edge.child].append(edge.parent)
+            below.setdefault(edge.parent, []).append(edge.child)
+    missing = {task_id: len(parents) for task_id, parents in above.items()}
+    level = [task_id for task_id, count in missing.items() if not count]
+    placed: list[OutlinedTask] = []
+    while level:  # one after the other: a graph may have ten thousand of them
+        placed += [OutlinedTask(tasks[task_id], tuple(above[task_id])) for task_id in level]
+        free: list[TaskId] = []
+        for child in (child for task_id in level for child in below.get(task_id, ())):
+            missing[child] -= 1
+            if not missing[child]:
+                free.append(child)
+        level = sorted(free, key=places.__getitem__)
+    return placed

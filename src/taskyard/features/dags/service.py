@@ -21,10 +21,11 @@ from taskyard.core.json_value import Json
 from taskyard.core.policy import preset
 from taskyard.core.record_kinds import DAG
 from taskyard.core.task import DagId, Hot, Status, TaskId, lone_task
-from taskyard.core.units import MicroUsd
+from taskyard.core.units import Micros, MicroUsd
 from taskyard.definition import arguments
 from taskyard.definition.fields import whole
 from taskyard.features.dags import listing, walk
+from taskyard.features.dags.critical_path import critical_path
 from taskyard.features.dags.estimates import Estimates
 from taskyard.features.dags.listing import DagFilter
 from taskyard.features.dags.views import Dag, DagEstimate, DagInShort, DagPage, DagView, dag_in_short
@@ -136,6 +137,7 @@ class Dags:
             ceiling=None if limit is None or limit.ceiling is None else MicroUsd(limit.ceiling),
             spent=MicroUsd(limit.spent if limit else 0),
             reserved=MicroUsd(limit.held if limit else 0),
+            now=self._ledger.now(),
         )
 
     async def tasks(self, dag: DagView) -> list[Task]:
@@ -163,6 +165,7 @@ class Dags:
             ceiling=None,
             spent=details.cost,
             reserved=hot.reserved,
+            now=self._ledger.now(),
         )
 
     async def list(
@@ -280,6 +283,7 @@ def _dag_view(
     ceiling: MicroUsd | None,
     spent: MicroUsd,
     reserved: MicroUsd,
+    now: Micros,
 ) -> DagView:
     edges = tuple(dags.within(edges, {hot.id for hot in tasks}))
     depends = [edge for edge in edges if edge.kind == "depends"]
@@ -302,6 +306,7 @@ def _dag_view(
         reserved=reserved,
         created_by=str(body["created_by"]),
         tags=tuple(DAG.body(body)["tags"]),
+        critical_path=critical_path(tasks, edges, now),
     )
 
 

@@ -10,7 +10,7 @@ from taskyard.core.dag import DagStatus
 from taskyard.core.record_kinds import DAG
 from taskyard.core.task import DagId, Status, TaskId
 from taskyard.core.units import MicroUsd
-from taskyard.definition.view import About, Money, Named, Time, view
+from taskyard.definition.view import About, Length, Money, Named, Time, view
 from taskyard.features.tasks.task_rows import TaskInShort
 from taskyard.features.tasks.views import Task
 
@@ -23,6 +23,16 @@ class Dag:
 
     id: Annotated[DagId, Named("dag_id")]
     tasks: Annotated[Mapping[str, Task], About("By the names they were submitted under.")]
+
+
+@view
+class CriticalPath:
+    """The chain of tasks that decides how long a graph takes."""
+
+    task_ids: Annotated[tuple[TaskId, ...], About("First to last.")]
+    worked: Annotated[Length, About("That its tasks have worked so far.")]
+    expected: Annotated[Length, About("The same when all is done: as long as others of the same types took.")]
+    cost: Money
 
 
 @view
@@ -42,6 +52,7 @@ class DagView:
     reserved: Money
     created_by: str
     tags: tuple[str, ...]
+    critical_path: CriticalPath
 
 
 @view

@@ -10,11 +10,12 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar, cast
 
 from taskyard.core.changes import Event, StoredEvent
 from taskyard.core.json_value import Json, value_of
-from taskyard.core.task import Reason, Status
+from taskyard.core.task import Reason, Status, TaskId
 from taskyard.core.units import DAY, HOUR, MINUTE, SECOND, Micros, MicroUsd, to_iso, to_usd
 
 MOST_LABELS = 200
@@ -132,6 +133,8 @@ class MetricTotals:
     ended: Counter[str] = field(default_factory=Counter[str])  # attempts that completed or failed, by type of agent
     errors: Counter[str] = field(default_factory=Counter[str])  # those of them that failed
     heartbeat_misses: Counter[str] = field(default_factory=Counter[str])  # by type of agent
+    queue_completed: Counter[str] = field(default_factory=Counter[str])  # by queue
+    queue_failed: Counter[str] = field(default_factory=Counter[str])  # attempts that failed, by queue
     costs: Counter[CostLabels] = field(default_factory=Counter[CostLabels])  # in micro-dollars
     dearest: Counter[str] = field(default_factory=Counter[str])  # those tasks that cost most, in micro-dollars
     waits: Histogram = field(default_factory=_times)  # from ready to claimed
@@ -181,7 +184,8 @@ class MetricTotals:
             mine.add(theirs)
 
     def _labelled(self) -> tuple[Counter[str], ...]:
-        return self.completed, self.failed, self.ended, self.errors, self.heartbeat_misses
+        by_queue = self.queue_completed, self.queue_failed
+        return self.completed, self.failed, self.ended, self.errors, self.heartbeat_misses, *by_queue
 
     def _histograms(self) -> tuple[Histogram, ...]:
         return self.waits, self.durations, self.attempts, self.silences
@@ -241,9 +245,15 @@ class Metrics(NamedTuple):
 
 
 def fold(
-    events: Iterable[StoredEvent], agent_types: AgentTypes, slot: Callable[[Micros], SlotKey]
+    events: Iterable[StoredEvent],
+    agent_types: AgentTypes,
+    slot: Callable[[Micros], SlotKey],
+    queues: Mapping[TaskId, str] = MappingProxyType({}),
 ) -> dict[tuple[str, SlotKey], MetricTotals]:
-    """What these events add to each workspace and each slot of time: `utc_date` makes days of them."""
+    """What these events add to each workspace and each slot of time: `utc_date` makes days of them.
+
+    `queues` has the queue of each task whose attempt is completed or failed, as far as that is known.
+    """
     slots: dict[tuple[str, SlotKey], MetricTotals] = {}
     # Every event is looked at here, most of them within a few seconds: no slot is shorter than one.
     of_second: dict[tuple[str, int], MetricTotals] = {}
@@ -260,7 +270,14 @@ def fold(
         else:
             facts = value_of(event.data or "{}")
             count(totals, event, facts, agent_types.get((workspace, facts.get("agent") or ""), OTHER))
+            if is_of_queue(event) and event.task_id is not None and (queue := queues.get(event.task_id)) is not None:
+                _count(totals.queue_completed if count is _completed else totals.queue_failed, queue, 1)
     return slots
+
+
+def is_of_queue(event: Event) -> bool:
+    """Whether it is counted by queue: an attempt was completed or failed."""
+    return event.event in _BY_QUEUE
 
 
 Facts = Mapping[str, Any]  # what an event tells besides; one that an older release wrote has fewer
@@ -318,6 +335,8 @@ _COUNTED = {
     "task.dead_lettered": _failed,
 }
 
+_BY_QUEUE = frozenset({"task.completed", "task.retrying", "task.dead_lettered"})
+
 
 def _count(counts: Counter[Any], label: str | CostLabels, number: int) -> None:
     if label not in counts and len(counts) >= MOST_LABELS:
@@ -350,6 +369,8 @@ def body_of(totals: MetricTotals) -> dict[str, Json]:
         "ended": _sorted(totals.ended),
         "errors": _sorted(totals.errors),
         "heartbeat_misses": _sorted(totals.heartbeat_misses),
+        "queue_completed": _sorted(totals.queue_completed),
+        "queue_failed": _sorted(totals.queue_failed),
         "costs": [[*labels, cost] for labels, cost in sorted(totals.costs.items())],
         "dearest": dict(totals.dearest.most_common(MOST_DEAREST)),
         "waits": totals.waits.body(),
@@ -370,7 +391,10 @@ def totals_of(body: Mapping[str, Any]) -> MetricTotals:
         errors=Counter(body["errors"]),
         heartbeat_misses=Counter(body["heartbeat_misses"]),
         costs=Counter({CostLabels(*labels): cost for *labels, cost in cast(list[list[Any]], body["costs"])}),
-        dearest=Counter(body.get("dearest", {})),  # an older release did not keep them
+        # An older release did not keep these.
+        dearest=Counter(body.get("dearest", {})),
+        queue_completed=Counter(body.get("queue_completed", {})),
+        queue_failed=Counter(body.get("queue_failed", {})),
         waits=_read(_times(), body["waits"]),
         durations=_read(_times(), body["durations"]),
         attempts=_read(_tries(), body["attempts"]),

@@ -14,6 +14,7 @@ from taskyard.core.changes import ChangeSet, Committed, RecordChange, StoredEven
 from taskyard.core.errors import EventsGone
 from taskyard.core.json_value import Json
 from taskyard.core.record_kinds import RecordKind
+from taskyard.core.task import TaskId
 from taskyard.core.units import DAY, Micros, utc_date
 from taskyard.definition import fields
 from taskyard.features.metrics import rules as metric_rules
@@ -88,12 +89,24 @@ class MetricCounts:
         agents = await self._store.records("agent")
         types = {(agent.workspace, agent.id): str(agent.body["type"]) for agent in agents}
         finest = min(TIME_RESOLUTIONS.values(), key=lambda pace: pace.length)
-        more = _by_record(metric_rules.fold(page.events, types, finest.slot), self._ledger.now())
+        queues = await self._queues_of(page.events)
+        more = _by_record(metric_rules.fold(page.events, types, finest.slot, queues), self._ledger.now())
         changes = [await self._added(key, more[key]) for key in more]
         changes += await self._outdated(changes)
         seen = RecordChange(*CURSOR, page.version, {"seq": page.events[-1].seq, "since": page.since})
         committed = await self._ledger.commit_set(ChangeSet(records=(seen, *changes), at=self._ledger.now()))
         return isinstance(committed, Committed)
+
+    async def _queues_of(self, events: Sequence[StoredEvent]) -> dict[TaskId, str]:
+        """The queues of tasks that are counted by queue; where the yard has one queue, without a look at the tasks."""
+        ids = {event.task_id for _, event, _ in events if event.task_id and metric_rules.is_of_queue(event)}
+        if not ids:
+            return {}
+        await self._ledger.configuration.fresh()
+        if len(known := self._ledger.configuration.queues()) == 1:
+            return dict.fromkeys(ids, *known)
+        hots = await self._store.load(sorted(ids))
+        return {id_: (await self._ledger.configuration.known_lane(hot.lane)).queue for id_, hot in hots.items()}
 
     async def _added(self, key: RecordKey, more: MetricTotals) -> RecordChange:
         stored = await self._store.record(*key)

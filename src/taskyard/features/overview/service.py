@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, cast
 
 from taskyard.core.breaker import BreakerState
@@ -18,7 +19,15 @@ from taskyard.features.budgets.service import Budgets
 from taskyard.features.metrics import rules as metric_rules
 from taskyard.features.metrics.rules import TIME_RESOLUTIONS, Histogram, MetricTotals
 from taskyard.features.metrics.service import DAYS, PACE
-from taskyard.features.overview.views import DayMoney, OldestReady, Overview, Percentiles, Series, SilentAgent
+from taskyard.features.overview.views import (
+    DayMoney,
+    OldestReady,
+    Overview,
+    Percentiles,
+    Series,
+    SeriesShare,
+    SilentAgent,
+)
 from taskyard.features.queues.service import Queues
 from taskyard.features.tasks.lookup.queries import MOST_COUNTED, Queries
 from taskyard.ledger.ledger import Ledger
@@ -105,10 +114,16 @@ class Overviews:
             date, to_usd(MicroUsd(spent)), to_usd(MicroUsd(held)), None if budget is None else to_usd(budget)
         )
 
-    async def series(self, window: str = "1h") -> Series:
-        """What came, went and failed, how long it took and what it cost: as the sweep has counted it so far."""
+    async def series(self, window: str = "1h", *, by: str | None = None) -> Series:
+        """What came, went and failed, how long it took and what it cost: as the sweep has counted it so far.
+
+        `by` (type, agent or queue) also counts what was completed, and the attempts that failed, for each of them;
+        agents are counted by their type, and failures are not counted by the type of task.
+        """
         if window not in WINDOWS:
             raise InvalidInput("window", f"must be one of {', '.join(WINDOWS)}")
+        if by is not None and by not in SPLITS:
+            raise InvalidInput("by", f"must be one of {', '.join(SPLITS)}")
         pace, number = WINDOWS[window]
         length = DAY if pace is None else TIME_RESOLUTIONS[pace].length
         now = self._ledger.now()
@@ -129,6 +144,7 @@ class Overviews:
             duration_sec=_percentiles([each.durations for each in totals]),
             spend_usd=[to_usd(each.spent) for each in totals],
             depth=_depths([each.depth for each in counted], await self._store.depth(self._workspace)),
+            shares=None if by is None else _shares([SPLITS[by](each) for each in totals]),
         )
 
     async def _figures(self, pace: str | None, number: int) -> dict[Micros, _Figures]:
@@ -137,6 +153,31 @@ class Overviews:
             return {from_iso(f"{each.id}T00:00:00Z"): _figures(each.body) for each in days}
         slots = await self._store.page(PACE, self._workspace, prefix=f"{pace}:", limit=number)
         return {from_iso(f"{each.id.partition(':')[2]}:00Z"): _figures(each.body) for each in slots}
+
+
+def _by_agent(totals: MetricTotals) -> _Split:
+    return _Split(totals.ended - totals.errors, totals.errors)
+
+
+class _Split(NamedTuple):
+    completed: Counter[str]
+    failed: Counter[str]
+
+
+SPLITS: dict[str, Callable[[MetricTotals], _Split]] = {
+    "type": lambda totals: _Split(totals.completed, Counter()),
+    "agent": _by_agent,
+    "queue": lambda totals: _Split(totals.queue_completed, totals.queue_failed),
+}
+
+
+def _shares(splits: Sequence[_Split]) -> dict[str, SeriesShare]:
+    """One series for each name that was counted at all."""
+    names = sorted({name for split in splits for counts in split for name in counts})
+    return {
+        name: SeriesShare([each.completed[name] for each in splits], [each.failed[name] for each in splits])
+        for name in names
+    }
 
 
 class _Figures(NamedTuple):

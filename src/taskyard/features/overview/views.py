@@ -53,6 +53,13 @@ class Percentiles(NamedTuple):
     p99: list[float | None]
 
 
+class SeriesShare(NamedTuple):
+    """What one type, agent or queue did of it."""
+
+    completed: list[int]
+    failed: Annotated[list[int], About("Attempts that failed; none are counted by the type of task.")]
+
+
 class Series(NamedTuple):
     """Buckets of one length, oldest first. Each list has a value for each of them."""
 
@@ -67,3 +74,4 @@ class Series(NamedTuple):
     duration_sec: Percentiles
     spend_usd: list[str]
     depth: Annotated[dict[str, list[int | None]], About("Tasks by status; null: not looked at yet.")]
+    shares: Annotated[dict[str, SeriesShare] | None, About("By what was asked for: type, agent or queue.")] = None

@@ -55,6 +55,7 @@ class Relations(NamedTuple):
     children: list[TaskRow]
     parent: TaskRow | None
     rerun_of: TaskRow | None
+    reruns: Annotated[list[TaskRow], About("Newest first.")]
 
 
 class Acted(NamedTuple):

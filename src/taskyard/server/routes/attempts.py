@@ -14,7 +14,7 @@ from taskyard.core.errors import InvalidInput, TaskyardError
 from taskyard.core.task import TaskId
 from taskyard.definition.error_view import ErrorView
 from taskyard.definition.view import About
-from taskyard.features.attempts.views import Heartbeat, HeartbeatAnswer, Receipt, SuspendedView, Waited
+from taskyard.features.attempts.views import Heartbeat, HeartbeatAnswer, Receipt, StepView, SuspendedView, Waited
 from taskyard.features.tasks.multica import HeldAttemptTask
 from taskyard.features.tasks.views import Held
 from taskyard.features.tokens.rules import Role
@@ -36,6 +36,7 @@ STORED = openapi.answer("Stored", data=Any)
 OneOfMany = requests.HeartbeatOf | requests.LeaseOf | requests.CompleteOf | requests.FailOf
 Finish = Callable[[Sequence[Mapping[str, Any]]], Awaitable[list[Receipt | TaskyardError]]]
 CHECKPOINTS = openapi.answer("Checkpoints", checkpoints=dict[str, Any])
+STEPS = openapi.answer("Steps", steps=list[StepView])
 
 
 @routes.add(calls.CLAIM, CLAIMED)
@@ -180,7 +181,9 @@ async def release(caller: Calling, task_id: TaskAt, asked: requests.Leased) -> R
 @routes.add(calls.CHECKPOINT, STORED)
 async def checkpoint(caller: Calling, task_id: TaskAt, asked: requests.SaveCheckpoint) -> Response:
     """Store a step's result and the cost so far, once: the answer is what is stored under that name."""
-    return answer({"data": await caller.yard.attempts.checkpoint(task_id, asked.lease, **_rest(asked))})
+    step = None if asked.step is None else asked.step.model_dump(exclude_none=True)
+    stored = await caller.yard.attempts.checkpoint(task_id, asked.lease, **{**_rest(asked), "step": step})
+    return answer({"data": stored})
 
 
 @routes.add(calls.SUSPEND, model(SuspendedView))
@@ -222,3 +225,9 @@ async def _each_own(caller: Caller, results: Sequence[OneOfMany], finish: Finish
 async def checkpoints(caller: Calling, task_id: TaskAt) -> Response:
     """The results of the task's steps, by their names."""
     return answer({"checkpoints": await caller.yard.attempts.checkpoints(task_id)})
+
+
+@routes.add(calls.STEPS, STEPS)
+async def steps(caller: Calling, task_id: TaskAt) -> Response:
+    """The task's steps in the order in which they were stored: when each began and ended, and what it cost."""
+    return answer({"steps": write(await caller.yard.attempts.steps(task_id))})

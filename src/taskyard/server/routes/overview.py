@@ -25,7 +25,9 @@ async def overview(caller: Calling, request: Request) -> Response:
 
 @routes.add(calls.SERIES, model(Series))
 async def series(
-    caller: Calling, window: Annotated[Literal["1h", "6h", "24h", "7d", "14d", "30d", "90d"], Query()] = "1h"
+    caller: Calling,
+    window: Annotated[Literal["1h", "6h", "24h", "7d", "14d", "30d", "90d"], Query()] = "1h",
+    by: Annotated[Literal["type", "agent", "queue"] | None, Query()] = None,
 ) -> Response:
-    """What came, went and failed, how long it took and what it cost, in buckets of time."""
-    return answer(write(await caller.yard.overview.series(window)))
+    """What came, went and failed, how long it took and what it cost, in buckets of time; with `by`, for each."""
+    return answer(write(await caller.yard.overview.series(window, by=by)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple, Unpack
 
@@ -121,8 +121,13 @@ class Arrivals:
             raise KeyTaken(answer.by)
         return [task.hot for task in births.tasks]
 
-    async def put_in(self, drafts: Sequence[Definition], planning: Planning) -> dict[TaskId, Hot]:
-        """Lone tasks, additions to DAGs and new DAGs in one set."""
+    async def put_in(
+        self,
+        drafts: Sequence[Definition],
+        planning: Planning,
+        beside: Callable[[], Awaitable[ChangeSet]] | None = None,
+    ) -> dict[TaskId, Hot]:
+        """Lone tasks, additions to DAGs and new DAGs in one set, with what else is to be written with them."""
         if not drafts:
             return {}
         if any(draft.depends_on for draft in drafts):
@@ -135,6 +140,8 @@ class Arrivals:
                 await self._put_into(dag_id, mine, planning, stored, is_new=dag_id in new.values())
                 for dag_id, mine in placement.placed(drafts, stored, new).items()
             ]
+            if beside is not None:
+                sets.append(await beside())
             change_set = self._growth.depending(merged(sets), stored)
             return change_set, {task.hot.id: task.hot for task in change_set.tasks}
 

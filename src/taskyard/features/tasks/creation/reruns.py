@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from taskyard.core.changes import ChangeSet, merged
+from taskyard.core.changes import ChangeSet, Event, expected, merged
 from taskyard.core.errors import Contended, IllegalTransition, NotFound
+from taskyard.core.json_value import compact
 from taskyard.core.policy import policy_of
-from taskyard.core.task import WAITING, Definition, Hot, TaskId, Trait
+from taskyard.core.task import WAITING, Definition, Hot, TaskId, Trait, dag_of
 from taskyard.definition import arguments
 from taskyard.features.attempts.validation.validators import refuse_validator
 from taskyard.features.tasks.cancellation import Cancellation
 from taskyard.features.tasks.creation.arrivals import Arrivals
 from taskyard.features.tasks.creation.drafts import Drafts
+from taskyard.features.tasks.lookup.queries import RERUN
 from taskyard.features.tasks.views import Task
 from taskyard.ledger.ledger import TRIES, KeyTaken, Ledger
 from taskyard.stores.contract import Filter
@@ -37,7 +39,7 @@ class Reruns:
         refuse_validator(hot, definition)
         draft = self._again(definition, created_by)
         planning = await self._ledger.configuration.current()
-        made = await self._arrivals.put_in([draft], planning)
+        made = await self._arrivals.put_in([draft], planning, beside=lambda: self._noted_rerun(draft))
         return Task(made[draft.id], draft, created=True)
 
     async def rerun_subject(self, subject: str, *, task_id: str | None = None, created_by: str = "human:local") -> Task:
@@ -81,7 +83,8 @@ class Reruns:
             freed = {hot.id for hot in waiting}
             keyed = draft._replace(idempotency_key=await self._key_of(source, freed))
             births = await self._drafts.births([keyed], planning, heights={}, done=frozenset(), now=self._ledger.now())
-            return merged([*steps, births]), (births.tasks[0].hot, list(freed))
+            noted = await self._noted_rerun(keyed)
+            return merged([*steps, births, noted]), (births.tasks[0].hot, list(freed))
 
         hot, cancelled = await self._ledger.commit(decide)
         for each in cancelled:
@@ -102,6 +105,13 @@ class Reruns:
             return None
         owner = (await self._store.by_key(self._workspace, [source.idempotency_key])).get(source.idempotency_key)
         return source.idempotency_key if owner is None or owner in freed else None
+
+    async def _noted_rerun(self, draft: Definition) -> ChangeSet:
+        """An event of the task that is done again: by these its reruns are found, and not by a look at all tasks."""
+        source, now = await self._ledger.load(draft.rerun_of or draft.id), self._ledger.now()
+        facts = compact({"task": draft.id, "by": draft.created_by})
+        event = Event(RERUN, source.workspace, source.id, dag_of(source), now, None, None, None, facts)
+        return ChangeSet(expects=(expected(source),), events=(event,), at=now)
 
     def _again(self, definition: Definition, created_by: str) -> Definition:
         return definition._replace(

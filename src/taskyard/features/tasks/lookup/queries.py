@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Unpack
 
 from taskyard.core.errors import InvalidInput
+from taskyard.core.json_value import value_of
 from taskyard.core.record_kinds import DEAD
 from taskyard.core.task import Definition, Hot, Reason, Status, TaskId
 from taskyard.core.units import Micros, MicroUsd
@@ -32,6 +33,7 @@ SUGGESTED = ("type", "queue", "agent", "subject", "tag", "reason")
 SORTS = ("newest", "oldest", "updated", "priority", "failures", "cost", "took")
 _BY_ARRIVAL = ("newest", "oldest")
 _LAST = 101  # behind every priority
+RERUN = "task.rerun"  # the event of a task that is done again as another
 
 
 class Queries:
@@ -187,6 +189,7 @@ class Queries:
             "children": [child.id for child in reversed(children)],
             "parent": [definition.parent_id] if definition.parent_id else [],
             "rerun_of": [definition.rerun_of] if definition.rerun_of else [],
+            "reruns": await self._reruns_of(hot),
         }
         rows = await self.rows_by_id([each for ids in groups.values() for each in ids[:MOST_LISTED]])
         found = {name: [rows[each] for each in ids if each in rows] for name, ids in groups.items()}
@@ -196,7 +199,16 @@ class Queries:
             found["children"],
             next(iter(found["parent"]), None),
             next(iter(found["rerun_of"]), None),
+            found["reruns"],
         )
+
+    async def _reruns_of(self, hot: Hot) -> list[TaskId]:
+        """Only what has ended is done again, and says little afterwards: the newest events are enough."""
+        if not hot.status.is_final:
+            return []
+        newest = await self._store.newest_events(limit=MOST_LISTED, workspace=self._workspace, task_id=hot.id)
+        facts = [value_of(stored.event.data or "{}") for stored in newest if stored.event.event == RERUN]
+        return [TaskId(each["task"]) for each in facts]
 
     async def rows_by_id(self, task_ids: Sequence[TaskId]) -> dict[TaskId, TaskRow]:
         hots = [hot for hot in (await self._store.load(task_ids)).values() if hot.workspace == self._workspace]
