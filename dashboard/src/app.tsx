@@ -50,6 +50,7 @@ const Events = lazy(() => import("./pages/events/events"));
 const Deliveries = lazy(() => import("./pages/deliveries/deliveries"));
 const Waits = lazy(() => import("./pages/waits/waits"));
 const Audit = lazy(() => import("./pages/audit/audit"));
+const Scores = lazy(() => import("./pages/scores/scores"));
 const Spend = lazy(() => import("./pages/spend/spend"));
 
 const router = createBrowserRouter([
@@ -74,6 +75,7 @@ const router = createBrowserRouter([
           { path: "agents", Component: Agents },
           { path: "queues", Component: Queues },
           { path: "schedules", Component: Schedules },
+          { path: "scores", Component: Scores },
           { path: "spend", Component: Spend },
           { path: "waits", Component: Waits },
           { path: "events", Component: Events },

@@ -125,6 +125,16 @@ export function checkpoints(taskId: string) {
   });
 }
 
+export type Step = Shapes["Step"];
+
+export function steps(taskId: string) {
+  return queryOptions({
+    queryKey: ["steps", taskId],
+    queryFn: () => answered(api.GET("/api/tasks/{task_id}/steps", at(taskId))),
+    meta: { changesWith: (event: YardEvent) => event.task_id === taskId && event.event === "task.step" },
+  });
+}
+
 export type TaskEvent = Shapes["Event"];
 
 const EVENTS_AT_ONCE = 200;

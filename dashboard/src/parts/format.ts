@@ -152,6 +152,19 @@ export function count(number: number): string {
   return COUNT.format(number);
 }
 
+const PERCENT = new Intl.NumberFormat(LOCALE, { style: "percent", maximumFractionDigits: 1 });
+const DECIMAL = new Intl.NumberFormat(LOCALE, { maximumSignificantDigits: 3 });
+
+/** A share of 1. */
+export function percent(share: number): string {
+  return PERCENT.format(share);
+}
+
+/** A number that is none of people or money, such as a score. */
+export function decimal(number: number): string {
+  return DECIMAL.format(number);
+}
+
 export function inShort(number: number): string {
   return number < 10_000 ? COUNT.format(number) : SHORT.format(number);
 }

@@ -3,6 +3,7 @@ import {
   CalendarClock,
   CircleX,
   Coins,
+  FlaskConical,
   Gauge,
   Hourglass,
   ListTodo,
@@ -45,6 +46,7 @@ export const PLACES: readonly (readonly Place[])[] = [
     { to: "/waits", name: "Waits", icon: Hourglass, key: "w" },
     { to: "/schedules", name: "Schedules & triggers", icon: CalendarClock, key: "s" },
     { to: "/spend", name: "Spend", icon: Coins, key: "m" },
+    { to: "/scores", name: "Scores & variants", icon: FlaskConical, key: "v" },
   ],
   [
     { to: "/events", name: "Events", icon: Radio, key: "v" },

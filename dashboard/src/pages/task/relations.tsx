@@ -14,6 +14,7 @@ export function Relations({ task }: { task: TaskDetails }) {
   const groups: [string, readonly TaskRow[]][] = [
     ["Spawned by", one(data?.parent)],
     ["Rerun of", one(data?.rerun_of)],
+    ["Done again as", data?.reruns ?? []],
     ["Depends on", data?.dependencies ?? []],
     ["Depend on it", data?.dependents ?? []],
     ["It spawned", data?.children ?? []],

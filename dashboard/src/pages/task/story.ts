@@ -74,6 +74,7 @@ const TELLERS: Record<string, Teller> = {
   "task.revived": (payload) => ({ words: `Revived: ${text(payload["resolution"])}`, more: by(payload) }),
   "task.escalated": (payload) => ({ words: "Escalated", more: text(payload["note"]) || by(payload) }),
   "task.session": (payload) => ({ words: "Session pinned", more: text(payload["session_id"] ?? payload["session"]) }),
+  "task.rerun": (payload) => ({ words: "Done again", more: [text(payload["task"]), by(payload)].join(" ") }),
   "task.adopted": () => ({ words: "Became part of a DAG", more: "" }),
   "task.needed": () => ({ words: "Needed by a task of another DAG", more: "" }),
 };

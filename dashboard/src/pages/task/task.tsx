@@ -7,9 +7,9 @@ import { CancelTask } from "@/actions/cancel";
 import { SetPriority } from "@/actions/priority";
 import { RerunTask } from "@/actions/rerun";
 import { ResolveLetter } from "@/actions/resolve";
-import { isFinal, isWaiting, nameOf } from "@/actions/subject";
+import { isWaiting, nameOf } from "@/actions/subject";
 import { isRefusal } from "@/api/problem";
-import { checkpoints, inputs, task as taskQuery, taskEvents, type TaskDetails } from "@/api/tasks";
+import { inputs, task as taskQuery, taskEvents, type TaskDetails, type TaskEvent } from "@/api/tasks";
 import { Command, Id } from "@/parts/copy";
 import { Broken, Empty, Loading } from "@/parts/empty";
 import { isBlank, Json, Verbatim } from "@/parts/json";
@@ -18,17 +18,20 @@ import { Card, Page } from "@/parts/page";
 import { StatusBadge } from "@/parts/status";
 import { Lasted } from "@/parts/time";
 
-import { Activity } from "./activity";
 import { Artifacts } from "./artifacts";
 import { Attempts } from "./attempts";
+import { Compare } from "./compare-view";
+import { ExportTask } from "./export";
 import { Facts } from "./facts";
-import { LiveOutput } from "./live-output";
-import { isSaid } from "./story";
 import { Relations } from "./relations";
 import { Timeline } from "./timeline";
+import { Transcript } from "./transcript-view";
 import { Waiting } from "./waiting";
+import { Waterfall } from "./waterfall-view";
 
 import "./task.css";
+
+const NOTHING_YET: readonly TaskEvent[] = [];
 
 export default function Task() {
   const { taskId = "" } = useParams();
@@ -62,13 +65,13 @@ function TaskPage({ task }: { task: TaskDetails }) {
         <div className="task-main">
           {isWaiting(task.status) && <Waiting task={task} />}
           {task.dead !== null && <DeadNote task={task} />}
-          {(!isFinal(task.status) || events.data?.some(isSaid)) && <Activity task={task} events={events.data ?? []} />}
-          <LiveOutput taskId={task.id} />
+          <Transcript task={task} events={events.data ?? NOTHING_YET} />
           <Output task={task} />
+          <Waterfall task={task} />
           <Attempts task={task} />
+          <Compare task={task} />
           <Spec task={task} />
           <Inputs taskId={task.id} count={task.depends_on.length + task.spec.context_refs.length} />
-          <Steps taskId={task.id} />
         </div>
         <div className="task-side">
           <Timeline events={events.data} />
@@ -109,6 +112,7 @@ function Actions({ task }: { task: TaskDetails }) {
       <>
         <AgainLike id={task.id} />
         <ResolveLetter letter={task} />
+        <ExportTask task={task} />
       </>
     );
   return (
@@ -117,6 +121,7 @@ function Actions({ task }: { task: TaskDetails }) {
       <RerunTask task={task} />
       <SetPriority task={task} />
       <CancelTask task={task} />
+      <ExportTask task={task} />
     </>
   );
 }
@@ -208,24 +213,6 @@ function Inputs({ taskId, count }: { taskId: string; count: number }) {
             ) : (
               <p className="quiet">Too big to be shown here; its agent fetches it by reference.</p>
             )}
-          </details>
-        ))}
-      </div>
-    </Card>
-  );
-}
-
-function Steps({ taskId }: { taskId: string }) {
-  const { data } = useQuery(checkpoints(taskId));
-  const steps = Object.entries(data?.checkpoints ?? {});
-  if (steps.length === 0) return null;
-  return (
-    <Card title="Steps that are stored" aside={<span className="quiet">{steps.length}</span>}>
-      <div className="card-body task-spec">
-        {steps.map(([name, value]) => (
-          <details key={name}>
-            <summary>{name}</summary>
-            <Json value={value} label={name} />
           </details>
         ))}
       </div>

@@ -1,0 +1,53 @@
+/** How much each variant is above or below the first, and whether that may be chance. */
+import type { VariantDifference } from "@/api/scores";
+import { Card } from "@/parts/page";
+import type { TwinProps } from "@/parts/twin";
+
+import { UNITS } from "./intervals";
+import type { Measure } from "./scale";
+
+const MEASURED: Record<string, Measure["unit"]> = { completed: "share", cost: "usd", seconds: "seconds" };
+
+export function Differences({ differences, twin }: { differences: readonly VariantDifference[]; twin: TwinProps }) {
+  return (
+    <Card title="Against the first variant" twin={twin}>
+      <div className="table-frame">
+        <table className="table">
+          <thead>
+            <tr>
+              <th>Measure</th>
+              <th>Variant</th>
+              <th className="number">Difference</th>
+              <th>Is it chance?</th>
+            </tr>
+          </thead>
+          <tbody>
+            {differences.map((each) => (
+              <tr key={`${each.measure} ${each.variant}`}>
+                <td>{each.measure}</td>
+                <td>
+                  {each.variant ?? "no variant"} <span className="quiet">against {each.base ?? "no variant"}</span>
+                </td>
+                <td className="number">{inWords(each)}</td>
+                <td>
+                  <span className={`badge tone-${each.is_more_than_chance ? "info" : "calm"}`}>{each.words}</span>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <p className="card-body quiet">
+        Of twenty comparisons of equal variants, one looks like more than chance: decide before you look which measure
+        counts.
+      </p>
+    </Card>
+  );
+}
+
+function inWords({ measure, difference, low, high }: VariantDifference): string {
+  if (difference === null || low === null || high === null) return "–";
+  const words = UNITS[MEASURED[measure] ?? "score"];
+  const signed = (value: number) => `${value < 0 ? "−" : "+"}${words(Math.abs(value))}`;
+  return `${signed(difference)} (${signed(low)} to ${signed(high)})`;
+}
