@@ -316,8 +316,8 @@ def test_a_task_is_shown_with_its_steps_and_events_where_these_are_asked_for(tas
 
 def test_what_each_queue_did_lately_is_told_with_a_line_of_bars(taskyard: Command) -> None:
     task = taskyard("enqueue", "code", "--queue", "night", "--json").json["id"]
-    lease = taskyard("claim", "--agent", "ada", "--start", "--json").json["lease"]
-    taskyard("complete", task, "--lease", lease, "--output", "{}")
+    (claimed,) = taskyard("claim", "--agent", "ada", "--json").json["tasks"]
+    taskyard("complete", task, "--lease", claimed["lease"], "--output", "{}")
     taskyard("sweep")
 
     shown = taskyard("stats", "--by", "queue")

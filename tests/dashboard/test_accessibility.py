@@ -25,7 +25,7 @@ def paths(scene: Scene) -> list[str]:
     return [
         *("/", "/tasks", "/dags", "/dead-letters", "/approvals", "/agents", "/queues", "/schedules", "/spend"),
         *("/tasks/new", "/dags/new"),
-        *("/audit", "/events", "/deliveries", "/waits"),
+        *("/audit", "/events", "/deliveries", "/waits", "/scores"),
         *(f"/tasks/{scene.dead}", f"/tasks/{scene.running}", f"/dags/{scene.dag}"),
     ]
 

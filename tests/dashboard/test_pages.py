@@ -133,7 +133,7 @@ def test_a_phone_shows_every_page_without_scrolling_sideways(enter: Enter, yard:
     given_a_scene(yard)
     visit = enter(viewport={"width": PHONE, "height": 800})
     first = ("/", "/tasks", "/dags", "/dead-letters", "/approvals", "/agents", "/queues", "/schedules", "/spend")
-    for path in (*first, *MORE, "/tasks/new", "/dags/new"):
+    for path in (*first, *MORE, "/tasks/new", "/dags/new", "/scores"):
         visit.open(path)
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= PHONE, path
 

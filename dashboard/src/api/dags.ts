@@ -76,7 +76,8 @@ export function dag(id: string) {
   return queryOptions({
     queryKey: ["dag", id],
     queryFn: ({ signal }) => answered(api.GET("/api/dags/{dag_id}", { params: { path: { dag_id: id } }, signal })),
-    meta: { changesWith: (event) => event.dag_id === id },
+    // A large DAG is a large answer: no more often than people look.
+    meta: { changesWith: (event) => event.dag_id === id, pace: 1_500 },
   });
 }
 

@@ -22,6 +22,17 @@ export function series(window: Window | "14d") {
   });
 }
 
+/** What each queue, or each type of agents, has done: from the stored figures, however much waits. */
+export function shares(by: "queue" | "agent", window: Window = "1h") {
+  return queryOptions({
+    queryKey: ["series", window, by],
+    queryFn: ({ signal }) => answered(api.GET("/api/series", { params: { query: { window, by } }, signal })),
+    refetchInterval: COUNTED,
+  });
+}
+
+const COUNTED = 15_000; // milliseconds: the figures are counted every few seconds
+
 export interface Attention {
   dead: number;
   approvals: number;

@@ -1,6 +1,7 @@
 /** The boxes of a graph, in the form that React Flow draws. */
 import type { Node, NodeProps } from "@xyflow/react";
-import { memo } from "react";
+import { FoldVertical } from "lucide-react";
+import { memo, type ReactNode } from "react";
 
 import { nameOf } from "@/actions/subject";
 import { cents } from "@/parts/format";
@@ -38,7 +39,8 @@ export function flowNodes(drawing: Drawing, places: ReadonlyMap<string, Place>, 
       box.id === current && "current",
     ];
     const data = { box, look: look.filter(Boolean).join(" ") };
-    return [{ id: box.id, type: box.isStack ? "stack" : "task", position, data, ...KNOWN }];
+    const type = box.isStack ? "stack" : box.isFold ? "fold" : "task";
+    return [{ id: box.id, type, position, data, ...KNOWN }];
   });
 }
 
@@ -66,14 +68,38 @@ const TaskBox = memo(function TaskBox({ data: { box, look } }: NodeProps<BoxNode
 });
 
 const StackBox = memo(function StackBox({ data: { box, look } }: NodeProps<BoxNode>) {
+  return (
+    <Several box={box} look={look} title="Open this stack">
+      <span className="clip">{box.tasks[0]?.type}</span>
+      <span className="graph-count">× {box.tasks.length}</span>
+    </Several>
+  );
+});
+
+const FoldBox = memo(function FoldBox({ data: { box, look } }: NodeProps<BoxNode>) {
+  const [first] = box.tasks;
+  return (
+    <Several box={box} look={look} title="Unfold this sub-graph">
+      <FoldVertical aria-hidden />
+      <span className="clip">{first === undefined ? "" : nameOf(first)}</span>
+      <span className="graph-count">+ {box.tasks.length - 1}</span>
+    </Several>
+  );
+});
+
+interface SeveralProps {
+  box: Box;
+  look: string;
+  title: string;
+  children: ReactNode; // its name
+}
+
+function Several({ box, look, title, children }: SeveralProps) {
   const counts = countsOf(box.tasks);
   const cost = costOf(box.tasks);
   return (
-    <div className={`graph-box stack ${look}`} data-stack={box.id} title="Open this stack">
-      <span className="graph-title">
-        <span className="clip">{box.tasks[0]?.type}</span>
-        <span className="graph-count">× {box.tasks.length}</span>
-      </span>
+    <div className={`graph-box stack ${look}`} data-stack={box.id} title={title}>
+      <span className="graph-title">{children}</span>
       <span className="graph-shares">
         {counts.map(([status, count]) => (
           <span key={status} className={toneOf(status)} style={{ flexGrow: count }} />
@@ -89,6 +115,6 @@ const StackBox = memo(function StackBox({ data: { box, look } }: NodeProps<BoxNo
       </span>
     </div>
   );
-});
+}
 
-export const NODE_TYPES = { task: TaskBox, stack: StackBox };
+export const NODE_TYPES = { task: TaskBox, stack: StackBox, fold: FoldBox };

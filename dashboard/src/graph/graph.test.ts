@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 
 import { collapse } from "./collapse";
-import { criticalPath } from "./critical-path";
 import { layout } from "./layout";
 import { stepFrom } from "./moving";
 import { depthsOf, descendantsOf, neighboursOf, type GraphEdge, type GraphTask } from "./shape";
@@ -24,11 +23,6 @@ function task(id: string, changes: Partial<GraphTask> = {}): GraphTask {
     cost_usd: "0",
     ...changes,
   };
-}
-
-function took(id: string, seconds: number, type = "code"): GraphTask {
-  const ended = new Date(Date.parse("2026-11-15T11:00:00Z") + seconds * 1000).toISOString();
-  return task(id, { type, status: "completed", started_at: "2026-11-15T11:00:00Z", ended_at: ended });
 }
 
 function needs(child: string, ...parents: string[]): GraphEdge[] {
@@ -60,25 +54,6 @@ test("what follows a task is named once, however many ways lead to it", () => {
   const edges = [...needs("b", "a"), ...needs("c", "a"), ...needs("d", "b", "c")];
 
   expect(descendantsOf("a", neighboursOf(ids, edges)).toSorted()).toEqual(["b", "c", "d"]);
-});
-
-test("the critical path is the chain that takes longest, not the one with most tasks", () => {
-  const tasks = [took("a", 5), took("short", 1), took("shorter", 1), took("long", 60), took("end", 2)];
-  const edges = [
-    ...needs("short", "a"),
-    ...needs("shorter", "short"),
-    ...needs("long", "a"),
-    ...needs("end", "shorter", "long"),
-  ];
-
-  expect(criticalPath(tasks, edges, NOON)).toEqual(["a", "long", "end"]);
-});
-
-test("a task that has not begun is expected to take as long as others of its type", () => {
-  const tasks = [took("a", 100, "research"), took("b", 1), task("slow", { type: "research" }), task("quick")];
-  const edges = [...needs("slow", "b"), ...needs("quick", "b")];
-
-  expect(criticalPath(tasks, edges, NOON)).toEqual(["b", "slow"]);
 });
 
 test("alike tasks are drawn as one stack until it is opened", () => {

@@ -28,10 +28,13 @@ export interface Neighbours {
 export function neighboursOf(ids: readonly string[], edges: readonly GraphEdge[]): Neighbours {
   const parents = new Map(ids.map((id) => [id, [] as string[]]));
   const children = new Map(ids.map((id) => [id, [] as string[]]));
+  const seen = new Set<string>(); // a task may have ten thousand children: no list is searched
   for (const { parent, child } of edges) {
     const above = parents.get(child);
     const below = children.get(parent);
-    if (above && below && !above.includes(parent)) {
+    const pair = `${parent} ${child}`;
+    if (above && below && !seen.has(pair)) {
+      seen.add(pair);
       above.push(parent);
       below.push(child);
     }

@@ -6,16 +6,29 @@ import {
   ReactFlowProvider,
   useReactFlow,
   useStore,
+  useStoreApi,
   ViewportPortal,
 } from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
-import { useCallback, useEffect, useMemo, useRef, useState, type KeyboardEvent, type MouseEvent } from "react";
+import { LocateFixed } from "lucide-react";
+import {
+  useCallback,
+  useEffect,
+  useEffectEvent,
+  useMemo,
+  useRef,
+  useState,
+  type KeyboardEvent,
+  type MouseEvent,
+} from "react";
 
 import { serverNow } from "@/live/clock";
+import { plural } from "@/parts/format";
 import { useMedia } from "@/parts/media";
 
-import { COLLAPSED_FROM, collapse, stacksOf, type Drawing } from "./collapse";
+import { COLLAPSED_FROM, collapse, FOLD, stacksOf, type Drawing } from "./collapse";
 import { flowNodes, NODE_TYPES, type BoxNode } from "./drawing";
+import { foldedIn, foldsOf } from "./fold";
 import "./graph.css";
 import { BOX_HEIGHT, BOX_WIDTH, type Direction, type Place, type Plan } from "./layout";
 import { Lines } from "./lines";
@@ -52,16 +65,42 @@ function Graph({ tasks, edges, path, current, onCurrent }: Props) {
   // A task that is looked at must be seen: its stack is open.
   const looked =
     current === null ? undefined : [...stacks].find(([, alike]) => alike.some(({ id }) => id === current))?.[0];
-  const drawing = useMemo(
-    () => collapse(tasks, edges, (stack) => isWhole || stack === looked || opened.has(stack)),
-    [tasks, edges, isWhole, looked, opened],
-  );
+  const folds = useMemo(() => foldsOf(tasks, edges), [tasks, edges]);
+  const [folded, setFolded] = useState<ReadonlySet<string>>(new Set());
+  const drawing = useMemo(() => {
+    const within = foldedIn(folds, folded);
+    const isOpen = (stack: string) => isWhole || stack === looked || opened.has(stack);
+    return collapse(tasks, edges, isOpen, within);
+  }, [tasks, edges, isWhole, looked, opened, folds, folded]);
+  const [follows, setFollows] = useState(true);
+  const running = useMemo(() => runningIn(drawing), [drawing]);
   const direction = useMedia("(max-width: 48rem)") ? "down" : "right";
   const places = useLayout(useMemo(() => planOf(drawing, direction), [drawing, direction]));
   return (
     <div className="graph">
       <div className="graph-bar">
         <Legend />
+        <span className="graph-tools">
+          <button
+            type="button"
+            className="button small"
+            aria-pressed={follows}
+            title={follows ? "What runs is kept in view, until you move the graph" : "Keep what runs in view"}
+            onClick={() => setFollows(!follows)}
+          >
+            <LocateFixed aria-hidden /> Follow
+          </button>
+          {folds.size > 0 && (
+            <button
+              type="button"
+              className="button small"
+              title="Draw what a task has spawned, and long chains, as one box each"
+              onClick={() => setFolded(folded.size > 0 ? new Set() : new Set(folds.keys()))}
+            >
+              {folded.size > 0 ? "Unfold all" : `Fold ${plural(folds.size, "sub-graph")}`}
+            </button>
+          )}
+        </span>
         {tasks.length > COLLAPSED_FROM && (
           <button
             type="button"
@@ -87,7 +126,15 @@ function Graph({ tasks, edges, path, current, onCurrent }: Props) {
           path={path}
           current={current}
           onCurrent={onCurrent}
-          onOpen={(stack) => setOpened(new Set([...opened, stack]))}
+          onOpen={(box) => {
+            if (box.startsWith(FOLD)) setFolded(new Set([...folded].filter((root) => FOLD + root !== box)));
+            else setOpened(new Set([...opened, box]));
+          }}
+          onFold={(taskId) => {
+            if (folds.has(taskId)) setFolded(new Set([...folded, taskId]));
+          }}
+          running={follows ? running : null}
+          onMoved={() => setFollows(false)}
         />
       )}
     </div>
@@ -98,15 +145,30 @@ interface CanvasProps extends Pick<Props, "path" | "current" | "onCurrent"> {
   drawing: Drawing;
   places: ReadonlyMap<string, Place>;
   direction: Direction;
-  onOpen: (stack: string) => void;
+  onOpen: (box: string) => void;
+  onFold: (taskId: string) => void;
+  running: string | null; // the box to keep in view
+  onMoved: () => void; // by hand
 }
 
-function Canvas({ drawing, places, direction, path, current, onCurrent, onOpen }: CanvasProps) {
+function Canvas({
+  drawing,
+  places,
+  direction,
+  path,
+  current,
+  onCurrent,
+  onOpen,
+  onFold,
+  running,
+  onMoved,
+}: CanvasProps) {
   const [focused, setFocused] = useState<string | null>(null);
   const { setCenter, getZoom, zoomIn, zoomOut, screenToFlowPosition } = useReactFlow();
   const isFar = useStore((state) => state.transform[2] < FAR);
   const marked = focused ?? current;
-  const { fit, isFitted, onMove } = useFitting(places);
+  const { fit, isFitted, onMove } = useFitting(places, onMoved);
+  useKeptInView(running, places, isFitted);
   const isSketched = drawing.boxes.length > SKETCHED_FROM && (isFar || !isFitted);
   const nodes = useMemo(
     () => (isSketched ? [] : flowNodes(drawing, places, { path, current: marked })),
@@ -116,7 +178,7 @@ function Canvas({ drawing, places, direction, path, current, onCurrent, onOpen }
 
   function activate(id: string): void {
     setFocused(id);
-    if (drawing.boxes.some((box) => box.id === id && box.isStack)) onOpen(id);
+    if (drawing.boxes.some((box) => box.id === id && (box.isStack || box.isFold))) onOpen(id);
     else onCurrent(id);
   }
 
@@ -138,6 +200,7 @@ function Canvas({ drawing, places, direction, path, current, onCurrent, onOpen }
     else if (event.key === "+") void zoomIn();
     else if (event.key === "-") void zoomOut();
     else if (event.key === "0") fit();
+    else if (event.key === "f" && marked !== null) onFold(marked);
     else move(event);
   }
 
@@ -160,7 +223,7 @@ function Canvas({ drawing, places, direction, path, current, onCurrent, onOpen }
     <div
       className={isFar ? "graph-canvas far" : "graph-canvas"}
       role="application"
-      aria-label="Graph of the tasks. Arrows go from task to task, Enter opens one, plus and minus zoom, 0 shows all."
+      aria-label="Graph of the tasks. Arrows go from task to task, Enter opens one, f folds what is behind it, plus and minus zoom, 0 shows all."
       // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
       tabIndex={0}
       onKeyDown={pressed}
@@ -200,8 +263,35 @@ function Canvas({ drawing, places, direction, path, current, onCurrent, onOpen }
 
 const MOST_ZOOM = 1.1;
 
+/** The box of the task that began last of those that run. */
+function runningIn({ boxOf, boxes }: Drawing): string | null {
+  const running = boxes.flatMap(({ tasks }) => tasks.filter(({ status }) => status === "running"));
+  const [last] = running.toSorted((a, b) => Date.parse(b.started_at ?? "") - Date.parse(a.started_at ?? ""));
+  return last === undefined ? null : (boxOf.get(last.id) ?? null);
+}
+
+const READABLE = 0.8; // zoom
+
+/** Moves to a box that is out of sight or too small to be read, whenever it is another one. */
+function useKeptInView(box: string | null, places: ReadonlyMap<string, Place>, isFitted: boolean): void {
+  const { setCenter, getZoom, getViewport } = useReactFlow();
+  const { width, height } = useStoreApi().getState();
+  const place = box === null ? undefined : places.get(box);
+  const see = useEffectEvent(({ x, y }: Place) => {
+    const { x: left, y: top, zoom } = getViewport();
+    const [screenX, screenY] = [x * zoom + left, y * zoom + top];
+    const isInSight =
+      screenX >= 0 && screenY >= 0 && screenX + BOX_WIDTH * zoom <= width && screenY + BOX_HEIGHT * zoom <= height;
+    if (isInSight && zoom >= FAR) return;
+    void setCenter(x + BOX_WIDTH / 2, y + BOX_HEIGHT / 2, { zoom: Math.max(getZoom(), READABLE), duration: 300 });
+  });
+  useEffect(() => {
+    if (isFitted && place !== undefined) see(place);
+  }, [box, place, isFitted]);
+}
+
 /** Shows the whole graph when its shape or its room has changed, until somebody looks closer. */
-function useFitting(places: ReadonlyMap<string, Place>) {
+function useFitting(places: ReadonlyMap<string, Place>, onMoved: () => void) {
   const { fitBounds, zoomTo, getZoom } = useReactFlow();
   const [fitted, setFitted] = useState<ReadonlyMap<string, Place> | null>(null);
   const movedBy = useRef<ReadonlyMap<string, Place> | null>(null); // the shape that somebody has moved around in
@@ -217,7 +307,9 @@ function useFitting(places: ReadonlyMap<string, Place>) {
     fit: () => void fit(),
     isFitted: fitted === places,
     onMove: (event: unknown) => {
-      if (event !== null) movedBy.current = places; // null: it was not by hand
+      if (event === null) return; // it was not by hand
+      movedBy.current = places;
+      onMoved();
     },
   };
 }

@@ -45,6 +45,7 @@ export function inWords(box: Box, now: number, path: readonly string[]): string 
   const isCritical = box.tasks.some((task) => path.includes(task.id));
   const [task] = box.tasks;
   if (task === undefined) return "";
+  if (box.isFold) return foldInWords(task, box.tasks, isCritical);
   return box.isStack ? stackInWords(box.tasks, isCritical) : `${nameOf(task)}, ${standing(task, now, isCritical)}`;
 }
 
@@ -53,6 +54,12 @@ export function standing(task: GraphTask, now: number, isCritical: boolean): str
   const seconds = secondsOf(task, now);
   const took = seconds === null ? "not begun" : span(seconds);
   return `${task.type}: ${lookOf(task.status).word}, ${took}, ${cents(task.cost_usd)}${onThePath(isCritical)}.`;
+}
+
+function foldInWords(first: GraphTask, tasks: readonly GraphTask[], isCritical: boolean): string {
+  const counts = countsOf(tasks).map(([status, count]) => `${count} ${lookOf(status).word}`);
+  const which = `${nameOf(first)} and ${plural(tasks.length - 1, "task")} behind it, folded`;
+  return `${which}: ${counts.join(", ")}; ${cents(costOf(tasks))}${onThePath(isCritical)}. Enter unfolds it.`;
 }
 
 function stackInWords(tasks: readonly GraphTask[], isCritical: boolean): string {

@@ -6,6 +6,7 @@ import { Link } from "react-router";
 
 import { nameOf } from "@/actions/subject";
 import { agents, heldTasks, type Agent, type HeldTask } from "@/api/crews";
+import { shares } from "@/api/overview";
 import { useEvery } from "@/live/live";
 import { ViewerNote } from "@/parts/action";
 import { CopyButton } from "@/parts/copy";
@@ -15,6 +16,7 @@ import { gathered } from "@/parts/gather";
 import { LeftMeter } from "@/parts/meter";
 import { Money } from "@/parts/money";
 import { Card, Page } from "@/parts/page";
+import { Sparkline, sum as total } from "@/parts/sparkline";
 import { StatusBadge } from "@/parts/status";
 import { Ago, Lasted } from "@/parts/time";
 
@@ -30,6 +32,7 @@ export default function Agents() {
   const every = useEvery(HEARTBEATS);
   const { data, error, refetch } = useQuery({ ...agents, refetchInterval: every });
   const held = useQuery(heldTasks);
+  const series = useQuery(shares("agent"));
   const work = gathered(held.data?.tasks ?? [], (task) => task.agent ?? "");
   return (
     <Page title="Agents" heading="Agents and runtimes" lead={summary(data?.agents ?? [])}>
@@ -45,7 +48,7 @@ export default function Agents() {
         </Card>
       )}
       {crewsOf(data?.agents ?? []).map((crew) => (
-        <CrewCard key={crew.type} crew={crew} work={work} />
+        <CrewCard key={crew.type} crew={crew} work={work} share={series.data?.shares?.[crew.type]} />
       ))}
       <Runtimes agents={data?.agents ?? []} />
     </Page>
@@ -59,10 +62,11 @@ interface WorkersProps {
 
 interface CrewProps extends Omit<WorkersProps, "agents"> {
   crew: Crew;
+  share: Share | undefined;
 }
 
 /** Money belongs to the type; slots, heartbeats and work to each worker. */
-function CrewCard({ crew, ...rest }: CrewProps) {
+function CrewCard({ crew, share, ...rest }: CrewProps) {
   const { here, gone } = crew;
   return (
     <section className="card crew" data-type={crew.type} aria-label={crew.type}>
@@ -78,6 +82,10 @@ function CrewCard({ crew, ...rest }: CrewProps) {
           <dd>
             <Slots busy={sum(here, "current_tasks")} most={sum(here, "max_concurrent_tasks")} />
           </dd>
+          <dt>Last hour</dt>
+          <dd>
+            <Rate of={share} />
+          </dd>
           <dt>Budget left</dt>
           <dd>
             <BudgetLeft budget={crew.budget} />
@@ -90,6 +98,25 @@ function CrewCard({ crew, ...rest }: CrewProps) {
       <Workers name={plural(here.length, "worker")} isOpen={here.length <= FEW} agents={here} {...rest} />
       <Workers name={`${plural(gone.length, "worker")} offline`} isOpen={false} agents={gone} {...rest} />
     </section>
+  );
+}
+
+interface Share {
+  completed: readonly number[];
+  failed: readonly number[];
+}
+
+/** What all workers of the type did together, from the stored figures. */
+function Rate({ of }: { of: Share | undefined }) {
+  if (of === undefined) return <span className="quiet">nothing</span>;
+  const failed = count(total(of.failed));
+  return (
+    <span className="agent-rate">
+      <Sparkline {...of} over="the last hour" />
+      <span>
+        {count(total(of.completed))}/h{failed !== "0" && <span className="quiet">, {failed} failed</span>}
+      </span>
+    </span>
   );
 }
 

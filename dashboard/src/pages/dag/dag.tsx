@@ -1,12 +1,10 @@
 /** One DAG: its graph, its Gantt chart or its list, with the task that is looked at beside it. */
 import { useQuery } from "@tanstack/react-query";
-import { lazy, Suspense, useMemo } from "react";
+import { lazy, Suspense } from "react";
 import { Link, useParams, useSearchParams } from "react-router";
 
 import { dag as dagOf, type Dag as DagShape } from "@/api/dags";
-import { criticalPath } from "@/graph/critical-path";
 import { Gantt } from "@/graph/gantt";
-import { serverNow } from "@/live/clock";
 import { Id } from "@/parts/copy";
 import { Broken, Loading } from "@/parts/empty";
 import { Page } from "@/parts/page";
@@ -47,8 +45,7 @@ function Shown({ dag }: { dag: DagShape }) {
   const view = VIEWS.find(({ name }) => name === asked.get("view"))?.name ?? "graph";
   const current = asked.get("task");
   const status = asked.get("status");
-  // By the time the tasks were read: every second a new path would be a new drawing.
-  const path = useMemo(() => criticalPath(dag.tasks, dag.edges, serverNow()), [dag]);
+  const path = dag.critical_path.task_ids;
   const listed = status === null ? dag.tasks : dag.tasks.filter((task) => task.status === status);
 
   function ask(changes: { view?: View; task?: string | null; status?: string | null }): void {
@@ -92,7 +89,6 @@ function Shown({ dag }: { dag: DagShape }) {
     >
       <Summary
         dag={dag}
-        path={path}
         status={status}
         onStatus={(each) => ask({ status: each, view: each === null ? view : "list" })}
       />

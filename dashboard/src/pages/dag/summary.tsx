@@ -6,19 +6,20 @@ import type { GraphTask } from "@/graph/shape";
 import { spanOf } from "@/graph/timescale";
 import { countsOf, toneOf } from "@/graph/words";
 import { useNow } from "@/live/clock";
-import { count, span } from "@/parts/format";
+import { count, plural, span } from "@/parts/format";
 import { Money } from "@/parts/money";
 import { lookOf } from "@/parts/status";
 
 interface SummaryProps {
   dag: Dag;
-  path: readonly string[];
   status: string | null; // the one that is filtered by
   onStatus: (status: string | null) => void;
 }
 
-export function Summary({ dag, path, status, onStatus }: SummaryProps) {
+export function Summary({ dag, status, onStatus }: SummaryProps) {
   const now = useNow();
+  const path = dag.critical_path;
+  const isOver = dag.status !== "running" && dag.status !== "pending";
   const done = dag.counts["completed"] ?? 0;
   const { from, until } = spanOf(dag.tasks, now);
   return (
@@ -29,7 +30,11 @@ export function Summary({ dag, path, status, onStatus }: SummaryProps) {
         </Figure>
         <Figure name={dag.status === "running" ? "Has taken" : "Took"}>{span((until - from) / 1000)}</Figure>
         <Figure name="Critical path">
-          {count(path.length)} <span className="quiet">tasks long</span>
+          {span(path.worked_sec)}{" "}
+          <span className="quiet">
+            {isOver || path.expected_sec <= path.worked_sec ? "" : `of about ${span(path.expected_sec)}, `}
+            {plural(path.task_ids.length, "task")}, <Money usd={path.cost_usd} />
+          </span>
         </Figure>
         <Figure name="Spent">
           <Money usd={dag.spent_usd} />{" "}

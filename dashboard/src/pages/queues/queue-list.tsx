@@ -3,17 +3,27 @@ import { CirclePause, CirclePlay, Inbox } from "lucide-react";
 import { Link } from "react-router";
 
 import { pauseQueue, queues, resumeQueue, type Queue } from "@/api/gates";
+import { shares } from "@/api/overview";
 import { Action } from "@/parts/action";
 import { quoted } from "@/parts/copy";
 import { Broken, Empty, Loading } from "@/parts/empty";
 import { count } from "@/parts/format";
 import { Card } from "@/parts/page";
+import { Sparkline, sum } from "@/parts/sparkline";
 import { StatusBadge } from "@/parts/status";
+
+const NOTHING = { completed: [], failed: [] };
+
+/** In an hour, as it was in the last. */
+function rate(share: { completed: readonly number[] } | undefined): string {
+  return `${count(sum(share?.completed ?? []))}/h`;
+}
 
 export function QueueList() {
   const { data, error, refetch } = useQuery(queues);
+  const series = useQuery(shares("queue"));
   return (
-    <Card title="Queues">
+    <Card title="Queues" twin={{ command: "taskyard queues ls\ntaskyard stats --by queue", path: "/api/queues" }}>
       {data === undefined && (error === null ? <Loading /> : <Broken error={error} retry={() => void refetch()} />)}
       {data?.queues.length === 0 && (
         <Empty
@@ -32,6 +42,8 @@ export function QueueList() {
                 <th>Queue</th>
                 <th>State</th>
                 <th className="number">Ready</th>
+                <th className="number">Completed</th>
+                <th>Last hour</th>
                 <th>
                   <span className="sr-only">Actions</span>
                 </th>
@@ -56,6 +68,12 @@ export function QueueList() {
                   </td>
                   <td className="number">
                     {count(queue.ready)} <span className="gate-unit">ready</span>
+                  </td>
+                  <td className="number">
+                    {rate(series.data?.shares?.[queue.queue])} <span className="gate-unit">completed</span>
+                  </td>
+                  <td>
+                    <Sparkline {...(series.data?.shares?.[queue.queue] ?? NOTHING)} over="the last hour" />
                   </td>
                   <td className="gate-actions">{queue.paused ? <Resume queue={queue} /> : <Pause queue={queue} />}</td>
                 </tr>

@@ -181,9 +181,10 @@ async def release(caller: Calling, task_id: TaskAt, asked: requests.Leased) -> R
 @routes.add(calls.CHECKPOINT, STORED)
 async def checkpoint(caller: Calling, task_id: TaskAt, asked: requests.SaveCheckpoint) -> Response:
     """Store a step's result and the cost so far, once: the answer is what is stored under that name."""
-    step = None if asked.step is None else asked.step.model_dump(exclude_none=True)
-    stored = await caller.yard.attempts.checkpoint(task_id, asked.lease, **{**_rest(asked), "step": step})
-    return answer({"data": stored})
+    given: dict[str, Any] = _rest(asked)
+    if asked.step is not None:
+        given["step"] = asked.step.model_dump(exclude_none=True)
+    return answer({"data": await caller.yard.attempts.checkpoint(task_id, asked.lease, **given)})
 
 
 @routes.add(calls.SUSPEND, model(SuspendedView))
