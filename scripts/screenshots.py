@@ -44,10 +44,14 @@ async def places(yard: Yard) -> dict[str, str]:
     (dag,) = await yard.dags.list(limit=1)
     (running, *_) = await yard.find(status="running")
     (letter, *_) = await yard.dead_letters.list()
+    (streaming,) = await yard.find(type="repair", status="running")
+    (worked,) = await yard.find(type="repair", status="completed")
     return {
         "overview": "/",
         "tasks": "/tasks",
-        "task": f"/tasks/{running.id}",
+        "task": f"/tasks/{worked.id}",
+        "streaming": f"/tasks/{streaming.id}",
+        "running-task": f"/tasks/{running.id}",
         "dead-task": f"/tasks/{letter.task.id}",
         "dags": "/dags",
         "dag": f"/dags/{dag.id}",
@@ -58,11 +62,13 @@ async def places(yard: Yard) -> dict[str, str]:
         "queues": "/queues",
         "schedules": "/schedules",
         "spend": "/spend",
+        "scores": "/scores",
     }
 
 
 PAPERS: dict[str, Theme] = {
     "overview": "light", "tasks": "dark", "task": "light", "dag": "dark", "dead-letters": "light", "spend": "dark",
+    "streaming": "light", "scores": "light",
 }  # fmt: skip
 
 

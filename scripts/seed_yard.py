@@ -7,6 +7,7 @@ import time
 from typing import Any, NamedTuple
 
 import taskyard
+from scripts import seed_showcase
 from taskyard.app import Yard
 from taskyard.core.json_value import Json
 from taskyard.core.units import DAY, HOUR, MINUTE, SECOND, Micros
@@ -92,11 +93,13 @@ class Seeding:
         dag = {"title": "Launch page for the autumn release", "budget_ceiling_usd": 5, "tasks": LAUNCH}
         await self.yard.submit(dag, created_by="human:ada")
         await self._minutes(until=Micros(5 * MINUTE))
+        await seed_showcase.show_work(self.yard, self.clock.forward)
         for title in ("Write the migration for orders", "Write the migration for invoices"):
             await self._die(title)
             await self._work_off("code", pace=0.1)  # or the breaker would open
         self.clock.behind = Micros(0)
         await self._now()
+        await seed_showcase.stream(self.yard)
 
     async def _days(self) -> None:
         """Hours of work, of which a working day has more."""

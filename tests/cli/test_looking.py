@@ -314,7 +314,7 @@ def test_a_task_is_shown_with_its_steps_and_events_where_these_are_asked_for(tas
     assert (whole["steps"], whole["checkpoints"], whole["events"][0]["event"]) == ([], {}, "task.created")
 
 
-def test_what_each_queue_did_lately_is_told_with_a_line_of_bars(taskyard: Command) -> None:
+def test_what_each_queue_did_lately_is_drawn_as_bars(taskyard: Command) -> None:
     task = taskyard("enqueue", "code", "--queue", "night", "--json").json["id"]
     (claimed,) = taskyard("claim", "--agent", "ada", "--json").json["tasks"]
     taskyard("complete", task, "--lease", claimed["lease"], "--output", "{}")

@@ -51,7 +51,7 @@ def test_steps_stand_in_a_waterfall_with_what_they_took_and_cost(visit: Visit, y
     expect(waterfall.get_by_text("$0.03 was paid outside of steps.")).to_be_visible()
 
 
-def test_what_was_said_is_one_transcript_to_be_searched_and_folded(visit: Visit, yard: SyncYard):
+def test_a_transcript_is_searched_and_folded(visit: Visit, yard: SyncYard):
     held = given_a_worked_task(yard)
     visit.open(f"/tasks/{held.id}", "Worked one")
     yard.attempts.message(held.id, held.lease, "I look at the tests first")

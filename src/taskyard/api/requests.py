@@ -227,7 +227,7 @@ class Spawn(Leased):
     wait: bool = False
 
 
-class StepFacts(SpentSoFar):
+class ReportedStep(SpentSoFar):
     """What a step took and cost by itself. Cost is rounded up to a micro-dollar."""
 
     took_sec: Seconds | None = Field(None, description="From its beginning until its result was there.")
@@ -236,7 +236,7 @@ class StepFacts(SpentSoFar):
 class SaveCheckpoint(Leased, SpentSoFar):
     name: Name
     data: Any = None
-    step: StepFacts | None = Field(None, description="Of this step alone; the other figures are of the attempt.")
+    step: ReportedStep | None = Field(None, description="Of this step alone; the other figures are of the attempt.")
 
 
 class Sleep(Leased):

@@ -12,7 +12,7 @@ export function Differences({ differences, twin }: { differences: readonly Varia
   return (
     <Card title="Against the first variant" twin={twin}>
       <div className="table-frame">
-        <table className="table">
+        <table className="table scores-table">
           <thead>
             <tr>
               <th>Measure</th>

@@ -144,7 +144,7 @@ function Table({ report: { type, variants: rows }, of }: { report: VariantReport
   const whole = [...shares.values()].reduce((sum, share) => sum + share, 0);
   return (
     <div className="table-frame">
-      <table className="table">
+      <table className="table scores-table">
         <thead>
           <tr>
             <th>Variant</th>

@@ -40,6 +40,7 @@ const NEAR = 40; // pixels from the end at which the reader is taken to follow
 const AT_ONCE = 200; // entries that are drawn; those before come when they are asked for
 const FOLDED_FROM = 12; // lines
 const FOLDED_TO = 4; // lines that are left of what is folded
+const ON_ONE_LINE = 100; // characters of a value
 const LONGEST = 20_000; // characters of an entry that are drawn
 
 const LOOKS: Record<EntryKind, { word: string; icon: LucideIcon }> = {
@@ -65,7 +66,7 @@ export function Transcript({ task, events }: { task: TaskDetails; events: readon
   const { data: results } = useQuery({ ...checkpoints(task.id), enabled: hasSteps });
   const progress = progressOf(task.claim?.progress);
   const drawn = found.slice(-shown);
-  const log = useFollowing(found);
+  const log = useFollowing(found, results);
   if (isFinal(task.status) && all.length === 0) return null;
   return (
     <Card
@@ -182,7 +183,7 @@ function linesOf(text: string): string[] {
 function Body({ text, search, isFolded }: { text: string; search: string; isFolded: boolean }) {
   const [asked, setAsked] = useState<boolean | null>(null); // null: as it is usual
   const lines = linesOf(text);
-  const canFold = lines.length > FOLDED_TO || text.length > 600;
+  const canFold = lines.length > (isFolded ? FOLDED_TO : FOLDED_FROM) || text.length > 2_000;
   const isOpen = asked ?? !isFolded;
   const from = isOpen || search.trim() === "" ? 0 : Math.max(lineWith(lines, search) - 1, 0);
   const shown =
@@ -216,16 +217,18 @@ function Marked({ text, search }: { text: string; search: string }) {
 }
 
 function asText(value: unknown): string {
-  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+  if (typeof value === "string") return value;
+  const short = JSON.stringify(value);
+  return short.length <= ON_ONE_LINE ? short : JSON.stringify(value, null, 2);
 }
 
 /** Scrolls to the end as long as the reader is there. */
-function useFollowing(entries: readonly Entry[]) {
+function useFollowing(entries: readonly Entry[], results: unknown) {
   const ref = useRef<HTMLDivElement>(null);
   const follows = useRef(true);
   useEffect(() => {
     if (follows.current) ref.current?.scrollTo(0, ref.current.scrollHeight);
-  }, [entries]);
+  }, [entries, results]);
   return {
     ref,
     onScroll: () => {

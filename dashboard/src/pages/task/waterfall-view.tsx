@@ -112,7 +112,7 @@ function Row({ row, stages, now, isChosen, onChoose }: RowProps) {
       <span className="number">{row.costUsd === null || Number(row.costUsd) === 0 ? "" : money(row.costUsd)}</span>
     </>
   );
-  const title = `${word} ${row.name}${row.to === null ? "" : `\nended ${exactly(new Date(row.to).toISOString())}`}`;
+  const title = `${word} ${row.name}${row.model === null ? "" : `, ${row.model}`}${row.to === null ? "" : `\nended ${exactly(new Date(row.to).toISOString())}`}`;
   if (row.kind === "attempt") {
     return (
       <div className="waterfall-row attempt" title={title}>

@@ -24,7 +24,7 @@ class SplitBy(StrEnum):
     QUEUE = "queue"
 
 
-class Window(StrEnum):
+class SplitWindow(StrEnum):
     HOUR = "1h"
     QUARTER = "6h"
     DAY = "24h"
@@ -39,7 +39,7 @@ def stats(
     by: Annotated[
         SplitBy | None, typer.Option(help="What each type, agent or queue completed and failed lately instead.")
     ] = None,
-    window: Annotated[Window, typer.Option(help="With --by: how long back.")] = Window.HOUR,
+    window: Annotated[SplitWindow, typer.Option(help="With --by: how long back.")] = SplitWindow.HOUR,
     as_json: AsJson = False,
 ) -> None:
     """Tasks by state and type; or what came, went and failed, day by day or for each type, agent or queue."""

@@ -50,8 +50,8 @@ def step_views(checkpoints: Iterable[Checkpoint], events: Iterable[StoredEvent])
     return [_view(each, by_name.get(each.name)) for each in checkpoints]
 
 
-def _view(checkpoint: Checkpoint, told: tuple[Micros, Mapping[str, Any]] | None) -> StepView:
-    ended, facts = told or (None, dict[str, Any]())
+def _view(checkpoint: Checkpoint, event: tuple[Micros, Mapping[str, Any]] | None) -> StepView:
+    ended, facts = event or (None, dict[str, Any]())
     took: int | None = facts.get("took")
     call: Mapping[str, Any] = facts.get("call", {})
     return StepView(
