@@ -64,7 +64,9 @@ ACTS: Mapping[str, Act] = {
     "need": lambda hot: transitions.need(hot, now=NOW),
     "reprioritise": lambda hot: transitions.reprioritise(hot, priority=1, rank=1, by="human:adam", now=NOW),
     "relane": lambda hot: transitions.relane(hot, lane=hot.lane, now=NOW),
-    "step": lambda hot: transitions.step(hot, name="plan", cost=MicroUsd(7), tokens_in=1, tokens_out=2, now=NOW),
+    "step": lambda hot: transitions.step(
+        hot, own={"step": "plan"}, cost=MicroUsd(7), tokens_in=1, tokens_out=2, now=NOW
+    ),
     "pin": lambda hot: transitions.pin(hot, session="{}", now=NOW),
     "file": lambda hot: transitions.file(hot, artifact="art_1", name="report.md", now=NOW),
 }

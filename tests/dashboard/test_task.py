@@ -18,7 +18,7 @@ CALL: StepFacts = {"took_sec": 6.5, "cost_usd": "0.02", "tokens_input": 900, "to
 
 def given_a_worked_task(yard: SyncYard, **fields: Any) -> Any:
     yard.agents.register("coder", max_concurrent_tasks=5)
-    yard.enqueue("code", title="Worked one", **{"prompt": "Fix it", **fields})
+    yard.enqueue("code", title="Worked one", prompt="Fix it", **fields)
     (held,) = yard.claim("coder", start=True)
     return held
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Any
 
 from taskyard.core.changes import Beat, Change, Event
@@ -454,20 +453,13 @@ def file(hot: Hot, *, artifact: str, name: str, now: Micros) -> Change:
 
 
 def step(
-    hot: Hot,
-    *,
-    name: str,
-    cost: MicroUsd | None,
-    tokens_in: int | None,
-    tokens_out: int | None,
-    own: Mapping[str, Json] = MappingProxyType({}),
-    now: Micros,
+    hot: Hot, *, own: Facts, cost: MicroUsd | None, tokens_in: int | None, tokens_out: int | None, now: Micros
 ) -> Change:
     """The result of a step is stored, and with it what the attempt has cost so far. `own` is about the step alone."""
     allow(hot, "step")
     totals = {"spent": cost, "tokens_in": tokens_in, "tokens_out": tokens_out}
     given: dict[str, Any] = {field: total for field, total in totals.items() if total is not None}
-    facts: dict[str, Json] = {"step": name, "agent": hot.agent, **({} if cost is None else {"cost": cost}), **own}
+    facts: dict[str, Json] = {**(own or {}), "agent": hot.agent, **({} if cost is None else {"cost": cost})}
     return _step(hot, "step", now, facts, **given)
 
 

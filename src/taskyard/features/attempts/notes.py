@@ -97,9 +97,8 @@ class Notes:
         row, now = Checkpoint(hot.id, name, hot.attempt, text), self._ledger.now()
         if totals != NOTHING:
             cost, tokens_in, tokens_out, _ = totals
-            change = transitions.step(
-                hot, name=name, cost=cost, tokens_in=tokens_in, tokens_out=tokens_out, own=own, now=now
-            )
+            facts = {"step": name, **own}
+            change = transitions.step(hot, own=facts, cost=cost, tokens_in=tokens_in, tokens_out=tokens_out, now=now)
             return ChangeSet(changes=(change,), checkpoints=(row,), at=now)
         facts = compact({"step": name, "agent": hot.agent, **own})
         event = Event(EVENT, hot.workspace, hot.id, dag_of(hot), now, None, None, hot.attempt, facts)
