@@ -9,7 +9,7 @@ from taskyard.features.metrics import service as metering
 from taskyard.features.metrics.rules import TIME_RESOLUTIONS
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
-from tests.yards import elapse, given_a_dead_letter, given_a_running_task, given_an_agent
+from tests.yards import OpenYard, elapse, given_a_dead_letter, given_a_running_task, given_an_agent
 
 HOUR = 3600.0
 
@@ -108,6 +108,18 @@ async def test_what_each_queue_agent_and_type_did_is_counted_for_itself(yard: Ya
     assert (await yard.overview.series("1h")).shares is None
     with pytest.raises(InvalidInput, match="by"):
         await yard.overview.series("1h", by="mood")
+
+
+async def test_the_queues_of_another_workspace_are_counted_there(yard: Yard, clock: ManualClock, open_yard: OpenYard):
+    elsewhere = await open_yard(workspace="acme")
+    for queue in ("day", "night"):
+        held = await given_a_running_task(elsewhere, queue=queue)
+        await elsewhere.complete(held.id, held.lease)
+    await counted(yard, clock)
+
+    shares = (await elsewhere.overview.series("1h", by="queue")).shares or {}
+    assert {name: sum(share.completed) for name, share in shares.items()} == {"day": 1, "night": 1}
+    assert (await yard.overview.series("1h", by="queue")).shares == {}
 
 
 async def test_figures_are_found_by_a_clock_that_does_not_stand_still():

@@ -75,10 +75,6 @@ class Configuration:
         """The lanes of this workspace."""
         return self._own
 
-    def queues(self) -> set[str]:
-        """The queues of all workspaces that a task was ever put into."""
-        return {lane.queue for lane in self._lanes.values()}
-
     def lane(self, lane_id: LaneId) -> Lane:
         return self._lanes[lane_id]
 

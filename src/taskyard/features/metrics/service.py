@@ -14,7 +14,7 @@ from taskyard.core.changes import ChangeSet, Committed, RecordChange, StoredEven
 from taskyard.core.errors import EventsGone
 from taskyard.core.json_value import Json
 from taskyard.core.record_kinds import RecordKind
-from taskyard.core.task import TaskId
+from taskyard.core.task import LaneId, TaskId
 from taskyard.core.units import DAY, Micros, utc_date
 from taskyard.definition import fields
 from taskyard.features.metrics import rules as metric_rules
@@ -98,15 +98,23 @@ class MetricCounts:
         return isinstance(committed, Committed)
 
     async def _queues_of(self, events: Sequence[StoredEvent]) -> dict[TaskId, str]:
-        """The queues of tasks that are counted by queue; where the yard has one queue, without a look at the tasks."""
-        ids = {event.task_id for _, event, _ in events if event.task_id and metric_rules.is_of_queue(event)}
-        if not ids:
-            return {}
-        await self._ledger.configuration.fresh()
-        if len(known := self._ledger.configuration.queues()) == 1:
-            return dict.fromkeys(ids, *known)
-        hots = await self._store.load(sorted(ids))
-        return {id_: (await self._ledger.configuration.known_lane(hot.lane)).queue for id_, hot in hots.items()}
+        """The queues of tasks that are counted by queue, of every workspace."""
+        ids: dict[str, list[TaskId]] = {}
+        for _, event, _ in events:
+            if event.task_id is not None and metric_rules.is_of_queue(event):
+                ids.setdefault(event.workspace, []).append(event.task_id)
+        found: dict[TaskId, str] = {}
+        for workspace, mine in ids.items():
+            found |= await self._queues_in(workspace, mine)
+        return found
+
+    async def _queues_in(self, workspace: str, ids: Sequence[TaskId]) -> dict[TaskId, str]:
+        """Where the workspace has one queue, without a look at its tasks."""
+        lanes = (await self._store.config(workspace, LaneId(0))).lanes
+        if len(queues := {lane.queue for lane in lanes.values()}) == 1:
+            return dict.fromkeys(ids, *queues)
+        hots = await self._store.load(sorted(set(ids)))
+        return {id_: lanes[hot.lane].queue for id_, hot in hots.items() if hot.lane in lanes}
 
     async def _added(self, key: RecordKey, more: MetricTotals) -> RecordChange:
         stored = await self._store.record(*key)
