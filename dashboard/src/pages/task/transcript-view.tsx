@@ -213,7 +213,10 @@ function lineWith(lines: readonly string[], search: string): number {
 }
 
 function Marked({ text, search }: { text: string; search: string }) {
-  return piecesOf(text, search).map((piece, index) => (index % 2 === 1 ? <mark key={index}>{piece}</mark> : piece));
+  // Each in an element: what hides or turns text around is escaped where an element is made.
+  return piecesOf(text, search).map((piece, index) =>
+    index % 2 === 1 ? <mark key={index}>{piece}</mark> : <span key={index}>{piece}</span>,
+  );
 }
 
 function asText(value: unknown): string {
