@@ -228,8 +228,6 @@ class Spawn(Leased):
 
 
 class ReportedStep(SpentSoFar):
-    """What a step took and cost by itself. Cost is rounded up to a micro-dollar."""
-
     took_sec: Seconds | None = Field(None, description="From its beginning until its result was there.")
 
 

@@ -243,8 +243,7 @@ class Context:
         return await self.unpacked_step(stored)
 
     async def _checkpoint(self, name: str, result: Any, step: StepFacts, **totals: Unpack[Spent]) -> Json:
-        keep = self.yard.attempts.checkpoint
-        stored = await keep(self.id, self.lease, name, as_json(result), step=step or None, **totals)
+        stored = await self.yard.attempts.checkpoint(self.id, self.lease, name, as_json(result), step=step, **totals)
         if self._steps is not None:
             self._steps[name] = stored
         return stored
