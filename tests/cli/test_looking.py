@@ -1,8 +1,8 @@
 """What people see."""
 
 import json
-import time
 import re
+import time
 from pathlib import Path
 
 import pytest
