@@ -100,7 +100,7 @@ async def test_who_comes_late_gets_the_attempt_under_way_from_its_beginning(live
     assert _texts(_assembled(responses)) == {"stream-2": "abc"}
 
 
-async def test_what_was_said_before_the_end_is_heard_however_soon_the_end_came(live: Yard):
+async def test_output_before_the_end_is_followed_however_soon_the_end_came(live: Yard):
     await live.a2a.publish("write")
     await live.agents.register("author", keep=True)
     async with serving(live) as url, client(url, streaming=True) as follower:

@@ -13,7 +13,7 @@ def test_dags_are_listed_page_by_page(taskyard: Command) -> None:
     rest = taskyard("dags", "-n", "2", "--cursor", first[-1]["id"], "--json").json
 
     assert [each["id"] for each in (*first, *rest)] == ids
-    assert first[0] == {"id": ids[0], "title": "Landing page", "status": "running"}
+    assert first[0] == {"id": ids[0], "title": "Landing page", "status": "pending"}
     assert "Landing page" in taskyard("dags").out
 
 

@@ -30,7 +30,7 @@ def test_a_pointer_that_leads_nowhere_is_found(pointer: str):
 
 
 def test_the_page_is_short_enough_to_be_read():
-    assert len(PAGE.splitlines()) <= 430
+    assert len(PAGE.splitlines()) <= 440
 
 
 # The glossary

@@ -11,7 +11,7 @@ from mcp.types import INTERNAL_ERROR
 from taskyard.mcp.catalogue import TOOLS
 from tests.mcp.clients import serving
 from tests.mcp.raw import Raw
-from tests.mcp.test_roles import a_scene, sound
+from tests.mcp.test_roles import HIDDEN, a_scene, sound
 from tests.yards import OpenYard
 
 REQUESTS = 200
@@ -65,7 +65,7 @@ async def test_a_request_that_was_made_up_is_answered_and_shows_nothing(open_yar
             if answer is None:
                 continue
             is_fault = answer.status_code >= 500 or f'"code":{INTERNAL_ERROR}' in answer.text.replace(" ", "")
-            if is_fault or "a secret" in answer.text:
+            if is_fault or HIDDEN in answer.text:
                 wrong.append(f"{method} {json.dumps(params)[:300]}: {answer.status_code} {answer.text[:200]}")
 
     assert wrong == []

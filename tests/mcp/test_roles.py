@@ -28,6 +28,7 @@ SHOWN: Mapping[str, str] = {
     "operator admin": "pause_queue resume_queue",
 }
 ROLES_OF = {tool: set(roles.split()) for roles, tools in SHOWN.items() for tool in tools.split()}
+HIDDEN = "the title of a task of others"  # in no description of a tool
 TOOLSETS = {
     "producer": ["complete_task", "pause_queue", "resolve_dead_letter", "claim_task"],
     "worker": ["enqueue_task", "find_tasks", "resolve_dead_letter"],
@@ -65,7 +66,7 @@ def sound(tool: str, names: Mapping[str, str]) -> dict[str, Any]:
 
 async def a_scene(yard: Yard) -> dict[str, str]:
     await given_an_agent(yard, "ada")
-    dag = await yard.submit({"tasks": [{"type": "code", "name": "first", "title": "a secret"}]})
+    dag = await yard.submit({"tasks": [{"type": "code", "name": "first", "title": HIDDEN}]})
     held = await claim_that(yard, dag.tasks["first"].id, by="ada", start=True)
     return {"task_id": held.id, "lease": held.lease, "dag_id": dag.id}
 
@@ -116,7 +117,7 @@ async def test_nothing_of_one_workspace_is_reached_from_another(open_yard: OpenY
         uris = [f"yard://tasks/{names['task_id']}", f"yard://dags/{names['dag_id']}", "yard://overview"]
         heard += [await raw.ask("resources/read", uri=uri) for uri in uris]
 
-    assert "a secret" not in str(heard)
+    assert HIDDEN not in str(heard)
     assert (await here.get(names["task_id"])).version == before
     assert [row.id for row in await here.tasks.rows()] == [names["task_id"]]
 

@@ -84,8 +84,9 @@ MUTANTS = (
         edits=(
             Edit(
                 "stores/postgres/moving.sql",
-                "using {moved} as moved\nwhere held.seq = moved.seq\nand held.version = moved.was_version\n",
-                "using {moved} as moved\nwhere held.seq = moved.seq\n",
+                "using {moved} as moved\nwhere held.seq between moved.seq and moved.seq\n"
+                "and held.version = moved.was_version\n",
+                "using {moved} as moved\nwhere held.seq between moved.seq and moved.seq\n",
             ),
         ),
         caught_by=Named((f"{PLAIN}::test_one_that_has_moved_is_reported_and_the_others_are_committed_once",)),
@@ -285,9 +286,9 @@ MUTANTS = (
         trap="Two parents finish at once and neither frees the child.",
         edits=(
             Edit(
-                "stores/postgres/migrations/0007_narrow_rows.sql",
-                "  order by task.seq\n  for no key update;\n",
-                "  order by task.seq;\n",
+                "stores/postgres/migrations/0011_lock_tasks.sql",
+                "    for no key update\n",
+                "",
             ),
         ),
         caught_by=Named((f"{INTERLEAVINGS}::test_two_parents_that_end_at_once_free_their_child_once",)),
@@ -394,7 +395,7 @@ MUTANTS = (
         edits=(
             Edit(
                 "features/tasks/wakeups.py",
-                "elif any(map(is_signal, names)):",
+                "elif any(map(ends_with_time, names)):",
                 "elif names:",
             ),
         ),

@@ -37,23 +37,22 @@ class TaskEvents:
         self._events = changes.tail(after=after, task_id=task_id)
         self._ended = asyncio.ensure_future(ended.wait())
         self._next: asyncio.Future[StoredEvent] | None = None
-        self._said: asyncio.Future[StreamPage] | None = None
+        self._page: asyncio.Future[StreamPage] | None = None
         self._is_silent = False  # the task has ended, and says no more unless it comes back
 
     async def next(self, timeout: float | None, *, stream_after: str | None = None) -> StoredEvent | StreamPage | None:
-        """The next event, or that something was said behind a place; None where the reader is no longer wanted, or
-        that time is over."""
+        """The next event, or output behind a place; None where the reader is no longer wanted or that time is over."""
         if self._next is None:
             self._next = asyncio.ensure_future(anext(self._events))
-        if self._said is None and stream_after is not None and not self._is_silent:
+        if self._page is None and stream_after is not None and not self._is_silent:
             page = self._changes.streams.page(self._task_id, after=stream_after, limit=1, wait_sec=LONGEST_LOOK)
-            self._said = asyncio.ensure_future(page)
-        waited_for = [self._next, self._ended, *(() if self._said is None else (self._said,))]
+            self._page = asyncio.ensure_future(page)
+        waited_for = [self._next, self._ended, *(() if self._page is None else (self._page,))]
         await asyncio.wait(waited_for, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-        if self._said is not None and self._said.done():
-            said, self._said = self._said.result(), None
-            self._is_silent = said.is_over
-            return said
+        if self._page is not None and self._page.done():
+            found_page, self._page = self._page.result(), None
+            self._is_silent = found_page.is_over
+            return found_page
         if not self._next.done():
             return None
         found, self._next, self._is_silent = self._next, None, False
@@ -61,7 +60,7 @@ class TaskEvents:
 
     async def close(self) -> None:
         self._ended.cancel()
-        for waiting in (self._next, self._said):
+        for waiting in (self._next, self._page):
             if waiting is not None:
                 waiting.cancel()
                 with suppress(asyncio.CancelledError, StopAsyncIteration, TaskyardError):
@@ -106,11 +105,11 @@ async def follow(
                 continue
             before, found = found, _as_of(happened, found, await yard.a2a.task(begun.handle))
             # The state was read first: all that was said before the task came to rest is in the stream by now.
-            said = await output.updates()
+            updates = await output.updates()
             has_moved, rests = found.state is not before.state, _rests(found)
             if has_moved and not rests:
                 yield _update(found, (await shown_tasks.task_shown(yard, found, base_url, history_length=0)).status)
-            for update in (*said, *(output.closing() if rests else ())):
+            for update in (*updates, *(output.closing() if rests else ())):
                 yield update
             if has_moved and rests:
                 async for event in _rested(yard, found, base_url):

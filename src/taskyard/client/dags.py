@@ -24,7 +24,7 @@ from taskyard.ledger.tracing import enqueue_span
 if TYPE_CHECKING:
     from taskyard.client.transport.connection import Connection
 
-_SPELLED = {"text": "q"}
+_SPELLED = {"text": "q", "created_by": "created_by"}  # whose graphs are listed, not who asks
 
 
 class RemoteDags(Remote, Dags):

@@ -9,4 +9,4 @@ from taskyard.features.overview.service import Overviews
 
 class RemoteOverviews(Remote, Overviews):
     figures = over_http(Overviews.figures, calls.OVERVIEW)
-    series = over_http(Overviews.series, calls.SERIES)
+    series = over_http(Overviews.series, calls.SERIES, names={"by": "by"})  # not who asks

@@ -73,11 +73,14 @@ class Server(uvicorn.Server):
 
     def __init__(self, serving: Serving, listening: socket.socket) -> None:
         app = application(serving)
+        # The last one added is around the others: who connects is noted before the address that a proxy forwards for
+        # takes the place of that.
+        app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(serving.proxies) or _forwarders())
+        app.add_middleware(PeerAddress)
         super().__init__(
             uvicorn.Config(
-                # Who connects is noted before the address that a proxy forwards for takes the place of that.
-                PeerAddress(_forwarded(app, list(serving.proxies) or _forwarders())),
-                proxy_headers=False,
+                app,
+                proxy_headers=False,  # as above
                 http=BoundedProtocol,
                 log_config=None,
                 access_log=False,
@@ -183,11 +186,6 @@ async def served(
     finally:
         running.stop()
         await task
-
-
-def _forwarded(app: Any, trusted: list[str] | str) -> Any:
-    """The application with the address and scheme that a trusted proxy forwards for."""
-    return ProxyHeadersMiddleware(app, trusted)
 
 
 def _forwarders() -> str:

@@ -49,8 +49,9 @@ class EncodedCall(NamedTuple):
 class Encoding:
     """How the arguments of a verb are sent.
 
-    `names` has what an argument is called over HTTP, where that is another name. `prepare` is given the arguments by
-    their names, and gives those to be sent. An argument that is None and may be left out is not sent.
+    `names` has what an argument is called over HTTP, where that is another name, or where it is called like one that
+    the token gives and is none. `prepare` is given the arguments by their names, and gives those to be sent. An
+    argument that is None and may be left out is not sent.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Encoding:
         chosen = {called: name for name, called in names.items()}
         self._in_path = {chosen.get(name, name): name for name in call.path_names}
         self._renamed = {name: called for name, called in names.items() if name not in self._in_path}
+        self._unsent = GIVEN_BY_THE_TOKEN - names.keys()
 
     def request(self, *arguments: object, **named: object) -> EncodedCall:
         given = self.bind(*arguments, **named)
@@ -94,7 +96,7 @@ class Encoding:
         if bare and bare[-1].kind is Parameter.VAR_KEYWORD:
             fields = [Parameter(name, Parameter.KEYWORD_ONLY) for name in self._fields(bare.pop().name)]
         taken = [each.name for each in (*bare, *fields)]
-        sent = ", ".join(f"{name!r}: {name}" for name in taken if name not in GIVEN_BY_THE_TOKEN)
+        sent = ", ".join(f"{name!r}: {name}" for name in taken if name not in self._unsent)
         binder = eval(f"lambda {str(Signature([*bare, *fields]))[1:-1]}: {{{sent}}}")
         binder.__qualname__, binder.__defaults__ = self._verb.__qualname__, self._verb.__defaults__
         binder.__kwdefaults__ = {**(self._verb.__kwdefaults__ or {}), **dict.fromkeys(each.name for each in fields)}
@@ -123,7 +125,7 @@ class Encoding:
     @cached_property
     def _may_say_more(self) -> bool:
         """Whether the body has members, also where a caller leaves all of them out."""
-        return not signature(self.bind).parameters.keys() <= self._in_path.keys() | GIVEN_BY_THE_TOKEN
+        return not signature(self.bind).parameters.keys() <= self._in_path.keys() | self._unsent
 
     @cached_property
     def _optional(self) -> frozenset[str]:

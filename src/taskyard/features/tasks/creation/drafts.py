@@ -304,7 +304,8 @@ def _with_ids(row: Mapping[str, object], task_id: TaskId, ids: Mapping[str, Task
 
 def _id_of(name: str, ids: Mapping[str, TaskId]) -> str:
     if name not in ids and not name.startswith("task_"):
-        raise InvalidInput("depends_on", f"must name a task of the graph, or the id of a task: {name[:100]} is neither")
+        rule = f"must name a task of the graph, or be task_ and a ULID: {name[:100]} is neither"
+        raise InvalidInput("depends_on", rule)
     return ids.get(name, name)
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from taskyard.core.errors import StoreReplaced
 from taskyard.stores.shared.timeouts import CALL_TIMEOUT
 from taskyard.stores.sqlite.connection import connect, translate_error
 from taskyard.stores.sqlite.threads.futures import call_on_loop, reject, resolve
@@ -67,10 +68,19 @@ class Readers:
                 self._identity.check()
                 found = job.read(connection)
             except BaseException as error:
-                call_on_loop(self._loop, reject, [job.future], translate_error(error, self._path) or error)
+                call_on_loop(self._loop, reject, [job.future], self._translate(error))
             else:
                 call_on_loop(self._loop, resolve, [(job.future, found)])
             del job  # otherwise the job and its result would stay in memory until the next read
         if connection is not None:
             connection.close()
         call_on_loop(self._loop, resolve, [(ended, None)])
+
+    def _translate(self, error: BaseException) -> BaseException:
+        if isinstance(error, apsw.CantOpenError):
+            # The file may have been deleted before this thread opened it.
+            try:
+                self._identity.check()
+            except StoreReplaced as replaced:
+                return replaced
+        return translate_error(error, self._path) or error
