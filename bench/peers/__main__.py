@@ -9,7 +9,7 @@ from pathlib import Path
 from time import strftime
 
 from bench.peers.comparing import compare
-from bench.peers.lineup import LINEUP, Store, System
+from bench.peers.lineup import LINEUP, Store, System, earlier_release
 from bench.peers.places import places
 from bench.peers.report import Run, as_json, as_markdown, version_of
 
@@ -24,6 +24,7 @@ def arguments() -> Namespace:
     parser.add_argument("--minutes", type=float, default=60, help="after which no further round is begun")
     parser.add_argument("--stores", nargs="+", type=Store, choices=list(Store), default=list(Store))
     parser.add_argument("--systems", nargs="+", choices=NAMES, default=NAMES)
+    parser.add_argument("--earlier", metavar="NAME=CHECKOUT", help="a release of ours, measured in turns with this")
     parser.add_argument("--results", type=Path, default=RESULTS, help="the folder that the results go to")
     return parser.parse_args()
 
@@ -46,6 +47,9 @@ def _tell(line: str) -> None:
 def main() -> int:
     given = arguments()
     systems = [system for system in LINEUP if system.store in given.stores and system.name in given.systems]
+    if given.earlier:
+        name, _, checkout = given.earlier.partition("=")
+        systems += [system for system in earlier_release(name, Path(checkout)) if system.store in given.stores]
     ran = asyncio.run(run(given, systems))
     given.results.mkdir(parents=True, exist_ok=True)
     name = given.results / f"peers-{strftime('%Y%m%d-%H%M%S')}"

@@ -11,6 +11,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from bench.peers.lineup import System
+
 ROOT = Path(__file__).parents[2]
 NODE_HOST = Path(__file__).with_name("node") / "host.cjs"
 NODE_MODULES = ROOT / ".bench" / "node" / "node_modules"
@@ -47,18 +49,21 @@ class Host:
 
 
 @asynccontextmanager
-async def hosted(module: str, place: str, records: Path) -> AsyncGenerator[Host]:
+async def hosted(system: System, place: str, records: Path) -> AsyncGenerator[Host]:
     """A process for one system; `node/NAME.cjs` is one on Node. It is ended with the block, whatever it is doing."""
+    environment = os.environ | {"NODE_PATH": str(NODE_MODULES)}
+    if system.checkout is not None:
+        environment["PYTHONPATH"] = str(system.checkout / "src")  # before the release that is installed
     complaints = records.with_suffix(".err")
     with complaints.open("ab") as file:
         process = await asyncio.create_subprocess_exec(
-            *_command(module),
+            *_command(system.module),
             *(place, str(records)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=file,
-            cwd=ROOT,
-            env=os.environ | {"NODE_PATH": str(NODE_MODULES)},
+            cwd=system.checkout or ROOT,
+            env=environment,
         )
     try:
         yield Host(process, complaints)

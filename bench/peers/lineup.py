@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from pathlib import Path
 
 ADAPTERS = "bench.peers.adapters"
 NOTHING = "nothing: a finished job is deleted"
@@ -27,6 +28,7 @@ class System:
     keeps: str = ""  # what is stored of a job that was done, as it is set up here
     language: str = "Python"
     is_ours: bool = False
+    checkout: Path | None = None  # of an earlier release of ours, which runs with its own code
     is_floor: bool = False
 
 
@@ -111,3 +113,12 @@ LINEUP = (
     _floor(Store.SQLITE, "sqlite_floor"),
     _ours(Store.HTTP),
 )
+
+
+def earlier_release(name: str, checkout: Path) -> tuple[System, ...]:
+    """The release of this checkout on every store, beside which the present one is measured in turns."""
+    return tuple(
+        replace(system, name=f"taskyard-{name}", package=None, checkout=checkout, is_ours=False)
+        for system in LINEUP
+        if system.is_ours and system.store is not Store.HTTP
+    )

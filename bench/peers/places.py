@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from itertools import count
@@ -26,7 +27,7 @@ class Places:
 
     @asynccontextmanager
     async def new(self, system: System) -> AsyncGenerator[str]:
-        name = f"{system.name.replace('-', '_')}_{next(self._serial)}"
+        name = f"{re.sub('[^a-z0-9]', '_', system.name)}_{next(self._serial)}"
         kinds = {
             Store.POSTGRES: self._database,
             Store.REDIS: self._emptied,

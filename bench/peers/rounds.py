@@ -89,7 +89,7 @@ async def take_round(system: System, places: Places, sizes: Sizes) -> Samples:
 
 async def _enqueueing(system: System, place: str, records: Path, sizes: Sizes) -> Samples:
     samples: Samples = {}
-    async with hosted(system.module, place, records) as producer:
+    async with hosted(system, place, records) as producer:
         await producer.ask("prepare")
         await producer.ask("open")
         first = 0
@@ -105,7 +105,7 @@ async def _enqueueing(system: System, place: str, records: Path, sizes: Sizes) -
 
 async def _draining(system: System, place: str, records: Path, sizes: Sizes) -> Samples:
     samples: Samples = {}
-    async with hosted(system.module, place, records) as producer:
+    async with hosted(system, place, records) as producer:
         await producer.ask("prepare")
         await producer.ask("open")
         queue = _Queue(producer, records)
@@ -121,7 +121,7 @@ async def _draining(system: System, place: str, records: Path, sizes: Sizes) -> 
 async def _workers(number: int, system: System, place: str, records: Path) -> AsyncGenerator[list[Host]]:
     """Processes that are connected, and have not begun."""
     async with AsyncExitStack() as stack:
-        hosts = [await stack.enter_async_context(hosted(system.module, place, records)) for _ in range(number)]
+        hosts = [await stack.enter_async_context(hosted(system, place, records)) for _ in range(number)]
         await asyncio.gather(*(host.ask("open") for host in hosts))
         yield hosts
 

@@ -24,6 +24,7 @@ class Bound:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     store: Store
+    beside: Store | None = None  # where the others are, if not on the same store
     measure: Measure
     must: Bound
     goal: Bound | None = None
@@ -40,13 +41,10 @@ class Verdict:
 
 def judge(bound: Bound, target: Target, medians: Medians) -> Verdict:
     """Compare ours with the best of those that the bound is about."""
-    measured = {
-        system: figures[target.measure]
-        for system, figures in medians.items()
-        if system.store is target.store and target.measure in figures
-    }
-    ours = [figure for system, figure in measured.items() if system.is_ours]
-    others = [figure for system, figure in measured.items() if not system.is_ours and bound.of(system)]
+    measured = {system: figures[target.measure] for system, figures in medians.items() if target.measure in figures}
+    ours = [figure for system, figure in measured.items() if system.store is target.store and system.is_ours]
+    beside = target.beside or target.store
+    others = [figure for system, figure in measured.items() if system.store is beside and bound.of(system)]
     if not ours or not others:
         return Verdict(bound=bound, ratio=None, is_met=False)
     best = min(others) if target.measure.less_is_better else max(others)
@@ -62,9 +60,15 @@ def _named(times: float, name: str) -> Bound:
 
 def _best(times: float, language: str | None = None) -> Bound:
     words = f"{times:g} × best {'' if language is None else f'{language} '}peer"
-    return Bound(
-        times=times, words=words, of=lambda system: not system.is_floor and language in (None, system.language)
-    )
+    return Bound(times=times, words=words, of=lambda system: _is_peer(system) and language in (None, system.language))
+
+
+def _is_peer(system: System) -> bool:
+    return not (system.is_ours or system.is_floor or system.checkout)
+
+
+def _direct(times: float) -> Bound:
+    return Bound(times=times, words=f"{times:g} × without a server", of=lambda system: system.is_ours)
 
 
 def _floor(share: float) -> Bound:
@@ -116,4 +120,13 @@ TARGETS = (
         SQLITE=(_named(1.3, "litequeue"), None),
     ),
     *_row(Measure.DRAIN, POSTGRES=(_floor(0.3), _floor(0.5)), SQLITE=(_floor(0.3), _floor(0.5))),
+    *(
+        Target(store=Store.HTTP, beside=Store.SQLITE, measure=measure, must=_direct(times))
+        for measure, times in (
+            (Measure.DRAIN, 0.6),
+            (Measure.ONE, 0.5),
+            (Measure.FLIGHT, 0.6),
+            (Measure.PICKUP, 2),
+        )
+    ),
 )

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from bench.peers import comparing, rounds
 from bench.peers.comparing import Outcome, compare
 from bench.peers.hosting import Void
-from bench.peers.lineup import LINEUP, Store, System
+from bench.peers.lineup import LINEUP, Store, System, earlier_release
 from bench.peers.places import Places, places
 from bench.peers.report import Run, as_json, as_markdown
 from bench.peers.rounds import Measure, Sample, Samples, Sizes, take_round
@@ -208,3 +209,37 @@ def test_the_comparison_runs_and_keeps_its_results(tmp_path: Path):
 
 def _target(measure: Measure, must: str) -> Target:
     return next(each for each in TARGETS if each.measure is measure and each.must.words == must)
+
+
+async def test_an_earlier_release_runs_the_code_of_its_checkout(where: Places, tmp_path: Path):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "of_the_checkout.py").write_text("from tests.bench.careless import Honest as Peer\n")
+    for shared in ("bench", "tests"):
+        (tmp_path / shared).symlink_to(ROOT / shared)
+    system = replace(a_system("earlier"), module="of_the_checkout", checkout=tmp_path)
+
+    samples = await take_round(system, where, FEW)
+
+    assert set(samples) == set(Measure)
+
+
+def test_an_earlier_release_is_no_peer_and_does_not_stand_for_the_present_one():
+    earlier = next(system for system in earlier_release("0.1.0", ROOT) if system.store is Store.SQLITE)
+    lone = next(target for target in TARGETS if target.store is Store.POSTGRES and target.measure is Measure.ONE)
+    figures = {OURS: {Measure.ONE: 9.0}, HUEY: {Measure.ONE: 10.0}, earlier: {Measure.ONE: 20.0}}
+
+    verdict = judge(lone.must, replace(lone, store=Store.SQLITE), figures)
+
+    assert earlier.name == "taskyard-0.1.0"
+    assert verdict.ratio == pytest.approx(0.9)
+
+
+def test_calls_over_http_are_compared_with_calls_without_a_server():
+    over_http = next(system for system in LINEUP if system.store is Store.HTTP)
+    pickup = next(target for target in TARGETS if target.store is Store.HTTP and target.measure is Measure.PICKUP)
+    figures = {OURS: {Measure.PICKUP: 2.0}, HUEY: {Measure.PICKUP: 1.0}, over_http: {Measure.PICKUP: 5.0}}
+
+    verdict = judge(pickup.must, pickup, figures)
+
+    assert verdict.ratio == pytest.approx(2.5)
+    assert not verdict.is_met
