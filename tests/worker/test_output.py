@@ -107,6 +107,32 @@ async def test_pieces_of_a_moment_go_out_together_and_much_at_once() -> None:
     assert len(sink.sent) == 2
 
 
+async def test_what_is_said_during_a_call_waits_for_the_next_interval() -> None:
+    began, may_end, calls = asyncio.Event(), asyncio.Event(), list[Sequence[NewChunk]]()
+
+    async def send(chunks: Sequence[NewChunk], /, *, request_id: str) -> StreamReceipt:
+        del request_id
+        calls.append(chunks)
+        began.set()
+        await may_end.wait()
+        return StreamReceipt(is_full=False)
+
+    output = AttemptOutput("task", send, lambda: None)
+    await output.say("text", "first")
+    await asyncio.wait_for(began.wait(), 5)
+    for word in ("second ", "third"):
+        await output.say("text", word)
+    may_end.set()
+    # A round of the loop for each step of the answer's way: what went out at once would have gone by then.
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert calls == [[{"kind": "text", "text": "first"}]]
+    began.clear()
+    await asyncio.wait_for(began.wait(), 5)
+    assert calls[1:] == [[{"kind": "text", "text": "second third"}]]
+    await output.close()
+
+
 async def test_what_could_not_be_sent_is_sent_again_under_the_same_request() -> None:
     sink = Sink()
     sink.answers = [StoreUnavailable("away"), StoreUnavailable("away")]

@@ -98,13 +98,21 @@ class AttemptOutput:
                 self._wait_for_the_moment()
 
     async def flush(self) -> None:
-        """Write what has gathered. What cannot be written now is kept for the next time."""
+        """Write what has gathered until now. What cannot be written is kept for the next time.
+
+        What is said meanwhile waits for the next moment: it would else go out in as many pieces as calls can be made.
+        """
         async with self._lock:
-            while not self._is_closed and (self._unanswered or self._waiting):
-                if self._unanswered is None:
-                    batch, self._waiting = self._waiting[:MOST_PIECES], self._waiting[MOST_PIECES:]
-                    self._unanswered = (batch, token_hex(8))
-                    self._characters = 0  # of what has come since
+            if self._unanswered is not None:
+                await self._send_once(*self._unanswered)
+            due = len(self._waiting)
+            for start in range(0, due, MOST_PIECES):
+                if self._is_closed:
+                    return
+                number = min(MOST_PIECES, due - start)
+                batch, self._waiting = self._waiting[:number], self._waiting[number:]
+                self._unanswered = (batch, token_hex(8))
+                self._characters = 0  # of what has come since
                 await self._send_once(*self._unanswered)
 
     async def _send_once(self, chunks: list[NewChunk], request_id: str) -> None:
