@@ -107,7 +107,7 @@ async def test_pieces_of_a_moment_go_out_together_and_much_at_once() -> None:
     assert len(sink.sent) == 2
 
 
-async def test_what_is_said_during_a_call_waits_for_the_next_interval() -> None:
+async def test_what_is_streamed_during_a_call_waits_for_the_next_interval() -> None:
     began, may_end, calls = asyncio.Event(), asyncio.Event(), list[Sequence[NewChunk]]()
 
     async def send(chunks: Sequence[NewChunk], /, *, request_id: str) -> StreamReceipt:
