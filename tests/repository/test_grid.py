@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from taskyard.api.calls import CALLS
-from taskyard.cli.main import COMMANDS, GROUPS
+from taskyard.cli.main import LoadedCommands
 from tests.architecture_page import PACKAGE, ROOT, leads_nowhere, rows_of
 
 NONE = "–"
@@ -52,9 +52,8 @@ def test_a_folder_of_the_grid_has_modules_of_nouns_alone(folder: str):
 
 def modules_of(command: str) -> set[str]:
     """Where a command is written, or those of its group."""
-    if command in COMMANDS:
-        return {COMMANDS[command].__module__}
-    return {each.callback.__module__ for each in GROUPS[command].registered_commands if each.callback}
+    built = LoadedCommands()[command]
+    return {each.callback.__module__ for each in getattr(built, "commands", {"": built}).values() if each.callback}
 
 
 def makes_a_call(file: Path, path: str) -> bool:

@@ -44,6 +44,13 @@ def test_a_yard_in_memory_does_without_what_only_some_need():
     assert loaded_by("import taskyard; taskyard.connect('memory://')").isdisjoint(RARE)
 
 
+def test_a_command_loads_no_other_command_and_nothing_that_serves():
+    loaded = loaded_by("from taskyard.cli.main import LoadedCommands; LoadedCommands()['claim']")
+
+    assert {name for name in loaded if name.startswith("taskyard.cli.commands.")} == {"taskyard.cli.commands.attempts"}
+    assert loaded.isdisjoint({"fastapi", "httpx", "pydantic", "taskyard.client.host", "taskyard.server"})
+
+
 def declared() -> set[str]:
     """By the names that they are imported by, with those of the extras."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

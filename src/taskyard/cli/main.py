@@ -3,118 +3,134 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator, MutableMapping
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command, get_group
 
-from taskyard.cli.commands import (
-    a2a,
-    agents,
-    approvals,
-    artifacts,
-    attempts,
-    audit,
-    breakers,
-    budgets,
-    cutovers,
-    dags,
-    dead_letters,
-    events,
-    inbox,
-    memory,
-    metrics,
-    notifications,
-    overview,
-    provider_batches,
-    queues,
-    retention,
-    saved_views,
-    schedules,
-    scores,
-    streams,
-    subagents,
-    tasks,
-    tokens,
-    transfer,
-    triggers,
-    variants,
-    verify,
-)
-from taskyard.cli.programs import bench, demo, mcp, migrate, serve, skills, tui, worktrees
 from taskyard.cli.settings import settings
 from taskyard.cli.terminal import Terminal, Text
 from taskyard.core.errors import TaskyardError
 
-COMMANDS: dict[str, Callable[..., None]] = {
-    "enqueue": tasks.enqueue,
-    "submit": dags.submit,
-    "schema": dags.schema,
-    "cancel": tasks.cancel,
-    "rerun": tasks.rerun,
-    "signal": approvals.signal,
-    "priority": tasks.priority,
-    "ls": tasks.listed,
-    "dags": dags.dags,
-    "show": tasks.show_task,
-    "why": tasks.why,
-    "tree": dags.tree,
-    "watch": overview.watch,
-    "tui": tui.tui,
-    "events": events.events,
-    "stats": metrics.stats,
-    "work": agents.work,
-    "claim": attempts.claim,
-    "start": attempts.start,
-    "heartbeat": attempts.heartbeat,
-    "logs": streams.logs,
-    "progress": attempts.progress,
-    "complete": attempts.complete,
-    "fail": attempts.fail,
-    "release": attempts.release,
-    "verify": verify.verify,
-    "doctor": verify.doctor,
-    "compare": transfer.compare_yards,
-    "sweep": retention.sweep,
-    "demo": demo.demo,
-    "bench": bench.bench,
-    "serve": serve.serve_yard,
+# By name, where each is written below `taskyard.cli`.
+COMMANDS: dict[str, str] = {
+    "enqueue": "commands.tasks:enqueue",
+    "submit": "commands.dags:submit",
+    "schema": "commands.dags:schema",
+    "cancel": "commands.tasks:cancel",
+    "rerun": "commands.tasks:rerun",
+    "signal": "commands.approvals:signal",
+    "priority": "commands.tasks:priority",
+    "ls": "commands.tasks:listed",
+    "dags": "commands.dags:dags",
+    "show": "commands.tasks:show_task",
+    "why": "commands.tasks:why",
+    "tree": "commands.dags:tree",
+    "watch": "commands.overview:watch",
+    "tui": "programs.tui:tui",
+    "events": "commands.events:events",
+    "stats": "commands.metrics:stats",
+    "work": "commands.agents:work",
+    "claim": "commands.attempts:claim",
+    "start": "commands.attempts:start",
+    "heartbeat": "commands.attempts:heartbeat",
+    "logs": "commands.streams:logs",
+    "progress": "commands.attempts:progress",
+    "complete": "commands.attempts:complete",
+    "fail": "commands.attempts:fail",
+    "release": "commands.attempts:release",
+    "verify": "commands.verify:verify",
+    "doctor": "commands.verify:doctor",
+    "compare": "commands.transfer:compare_yards",
+    "sweep": "commands.retention:sweep",
+    "demo": "programs.demo:demo",
+    "bench": "programs.bench:bench",
+    "serve": "programs.serve:serve_yard",
 }
-GROUPS: dict[str, typer.Typer] = {
-    "approvals": approvals.app,
-    "dead": dead_letters.app,
-    "migrate": migrate.app,
-    "token": tokens.app,
-    "audit": audit.app,
-    "agents": agents.app,
-    "queues": queues.app,
-    "breakers": breakers.app,
-    "budget": budgets.app,
-    "preset": queues.presets,
-    "artifacts": artifacts.app,
-    "memory": memory.app,
-    "batches": provider_batches.app,
-    "scores": scores.app,
-    "variants": variants.app,
-    "notify": notifications.app,
-    "saved-views": saved_views.app,
-    "schedules": schedules.app,
-    "triggers": triggers.app,
-    "hooks": triggers.hooks,
-    "inbox": inbox.app,
-    "cutover": cutovers.app,
-    "subagents": subagents.app,
-    "export": transfer.exports,
-    "import": transfer.imports,
-    "skills": skills.app,
-    "mcp": mcp.app,
-    "a2a": a2a.app,
-    "worktrees": worktrees.app,
+GROUPS: dict[str, str] = {
+    "approvals": "commands.approvals:app",
+    "dead": "commands.dead_letters:app",
+    "migrate": "programs.migrate:app",
+    "token": "commands.tokens:app",
+    "audit": "commands.audit:app",
+    "agents": "commands.agents:app",
+    "queues": "commands.queues:app",
+    "breakers": "commands.breakers:app",
+    "budget": "commands.budgets:app",
+    "preset": "commands.queues:presets",
+    "artifacts": "commands.artifacts:app",
+    "memory": "commands.memory:app",
+    "batches": "commands.provider_batches:app",
+    "scores": "commands.scores:app",
+    "variants": "commands.variants:app",
+    "notify": "commands.notifications:app",
+    "saved-views": "commands.saved_views:app",
+    "schedules": "commands.schedules:app",
+    "triggers": "commands.triggers:app",
+    "hooks": "commands.triggers:hooks",
+    "inbox": "commands.inbox:app",
+    "cutover": "commands.cutovers:app",
+    "subagents": "commands.subagents:app",
+    "export": "commands.transfer:exports",
+    "import": "commands.transfer:imports",
+    "skills": "programs.skills:app",
+    "mcp": "programs.mcp:app",
+    "a2a": "commands.a2a:app",
+    "worktrees": "programs.worktrees:app",
 }
+
+
+class LoadedCommands(MutableMapping[str, Any]):
+    """Every command by its name. Its module is loaded when the command is asked for.
+
+    A line names one command; the others would be loaded and built for nothing, on every start of the program.
+    """
+
+    def __init__(self) -> None:
+        self._built: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._built:
+            self._built[name] = _build(name)
+        return self._built[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._built[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._built[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*COMMANDS, *GROUPS))
+
+    def __len__(self) -> int:
+        return len(COMMANDS) + len(GROUPS)
+
+
+class CommandGroup(TyperGroup):
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = LoadedCommands()
+
+
+def _build(name: str) -> Any:
+    module, _, attribute = (COMMANDS | GROUPS)[name].partition(":")
+    written = getattr(import_module(f"taskyard.cli.{module}"), attribute)
+    alone = typer.Typer(rich_markup_mode="rich", add_completion=False)
+    if isinstance(written, typer.Typer):
+        alone.add_typer(written, name=name)
+        return get_group(alone).commands[name]
+    alone.command(name)(written)
+    return get_command(alone)
+
 
 app = typer.Typer(
     name="taskyard",
+    cls=CommandGroup,
     help="A durable task queue for AI agents.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -161,12 +177,6 @@ def taskyard(
     ] = None,
 ) -> None:
     context.obj = settings(url=url, url_file=url_file, workspace=workspace, preset=preset)
-
-
-for name, command in COMMANDS.items():
-    app.command(name)(command)
-for name, group in GROUPS.items():
-    app.add_typer(group, name=name)
 
 
 def main() -> None:

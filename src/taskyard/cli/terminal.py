@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import rich.text
 from rich.console import Console
@@ -18,13 +18,15 @@ from rich.table import Table
 from taskyard.core.json_value import compact
 from taskyard.core.task import ServiceTier, Status
 from taskyard.core.units import Micros, MicroUsd, to_iso, to_usd
-from taskyard.features.agents.views import AgentView
-from taskyard.features.approvals.views import Approval
-from taskyard.features.dead_letters.views import DeadLetter
-from taskyard.features.tasks.parts import AttemptView
-from taskyard.features.tasks.task_rows import TaskInShort, TaskRow
-from taskyard.features.tasks.views import Details, Task
 from taskyard.visible_text import visible
+
+if TYPE_CHECKING:  # they load every feature, which a command that shows a line of text does without
+    from taskyard.features.agents.views import AgentView
+    from taskyard.features.approvals.views import Approval
+    from taskyard.features.dead_letters.views import DeadLetter
+    from taskyard.features.tasks.parts import AttemptView
+    from taskyard.features.tasks.task_rows import TaskInShort, TaskRow
+    from taskyard.features.tasks.views import Details, Task
 
 COLOURS = {
     Status.PENDING: "bright_black",
