@@ -5,12 +5,12 @@ from collections.abc import Awaitable, Callable
 import asyncpg
 import pytest
 
-from taskyard.core.changes import Blocker, Lift
+from taskyard.core.changes import Blocker, Lift, expected
 from taskyard.core.task import Status
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.postgres import PostgresStore
 from taskyard.stores.postgres.connection.address import parse_address
-from tests.stores.given import a_beat, a_new_task, a_set, committed, finish
+from tests.stores.given import a_beat, a_new_task, a_set, cancelling, committed, finish
 from tests.stores.plans import a_plan, take
 from tests.stores.postgres.conftest import Gate
 
@@ -98,3 +98,43 @@ async def test_the_first_drain_after_a_bulk_load_reads_what_it_takes(
     await gate.session.execute("select pg_stat_clear_snapshot()")
 
     assert (await gate.ask(ROWS_READ, gate.schema) - before) / FEW**2 < ROWS
+
+
+ENDED, PIECE = 2_000, 100
+ROWS_REMOVED = 60  # read of all tables and indexes for a task that is found, guarded and removed with its history
+
+
+@pytest.mark.parametrize("counted", ["nothing", "a few", "all", "emptied tables"])
+async def test_retention_reads_what_it_removes(
+    connect: Callable[[], Awaitable[PostgresStore]], gate: Gate, clock: ManualClock, counted: str
+):
+    """Whatever the server last counted. All tasks are of one workspace, which tells none of them from another."""
+    loader = await connect()
+    await end_tasks(loader, FEW)
+    if counted == "a few":
+        await gate.session.execute("analyze")
+    for _ in range(ENDED // FEW):  # each of them a row of the log
+        await end_tasks(loader, FEW)
+    if counted == "all":
+        await gate.session.execute("analyze")
+    if counted == "emptied tables":
+        await gate.session.execute(TAKE_FOR_EMPTY, gate.schema)
+    await loader.close()
+    before = await gate.ask(ROWS_READ, gate.schema)
+
+    pruner = await connect()
+    clock.advance(seconds=1)
+    piece = await pruner.prunable(pruner.now(), PIECE, dead_too=False)
+    await committed(pruner, expects=tuple(map(expected, piece.tasks)), removals=tuple(hot.id for hot in piece.tasks))
+    await pruner.close()  # what a session has read is counted at its end
+    await gate.session.execute("select pg_stat_clear_snapshot()")
+
+    assert len(piece.tasks) == PIECE
+    assert (await gate.ask(ROWS_READ, gate.schema) - before) / PIECE < ROWS_REMOVED
+
+
+async def end_tasks(store: PostgresStore, number: int) -> None:
+    tasks = [await a_new_task(store) for _ in range(number)]
+    await committed(store, tasks=tuple(tasks))
+    rows = await store.load([each.hot.id for each in tasks])
+    await committed(store, changes=tuple(cancelling(store, row) for row in rows.values()))

@@ -1,4 +1,8 @@
 -- To forget tasks and everything that is only theirs.
+--
+-- What is looked up by a key is written so that only the key's index can answer: a number as a range, a workspace as an
+-- array of one. An equation between two tables may be answered by comparing all rows of both: the server did so by the
+-- workspace, which all tasks may share, and removing 500 of 50,000 tasks took it more than ten seconds.
 
 -- name: doomed
 -- What is known of the tasks that go, and the numbers of the log with their events, some of them twice.
@@ -22,8 +26,8 @@ and dag_event.dag_id = doomed.dag_id
 select log.number, log.workspace, log.owners, coalesce(log.live, log.owners) - shared.gone, log.loose
 from yard.log
 join unnest($1::bigint[], $2::text[], $3::bigint[]) as shared (number, workspace, gone)
-on log.number = shared.number
-and log.workspace = shared.workspace
+on log.number between shared.number and shared.number
+and log.workspace = any(array[shared.workspace])
 order by log.number, log.workspace
 for no key update of log
 
@@ -31,24 +35,24 @@ for no key update of log
 select log.number, log.workspace, log.body
 from yard.log
 join unnest($1::bigint[], $2::text[]) as named (number, workspace)
-on log.number = named.number
-and log.workspace = named.workspace
+on log.number between named.number and named.number
+and log.workspace = any(array[named.workspace])
 
 -- name: count_live
 -- A body beyond 2 kB is apart from its row, and is not written again.
 update yard.log
 set live = counted.live
 from unnest($1::bigint[], $2::text[], $3::bigint[]) as counted (number, workspace, live)
-where log.number = counted.number
-and log.workspace = counted.workspace
+where log.number between counted.number and counted.number
+and log.workspace = any(array[counted.workspace])
 
 -- name: rewrite_log_rows
 update yard.log
 set owners = kept.owners, ends = kept.ends, loose = kept.loose, body = kept.body
 from unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[])
 as kept (number, workspace, owners, ends, loose, body)
-where log.number = kept.number
-and log.workspace = kept.workspace
+where log.number between kept.number and kept.number
+and log.workspace = any(array[kept.workspace])
 
 -- name: rewrite_living
 -- The same for rows that have no events any more of owners that are gone.
@@ -56,14 +60,14 @@ update yard.log
 set owners = kept.owners, ends = kept.ends, loose = kept.loose, body = kept.body, live = null
 from unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[])
 as kept (number, workspace, owners, ends, loose, body)
-where log.number = kept.number
-and log.workspace = kept.workspace
+where log.number between kept.number and kept.number
+and log.workspace = any(array[kept.workspace])
 
 -- name: remove_log_rows
 delete from yard.log
 using unnest($1::bigint[], $2::text[]) as doomed (number, workspace)
-where log.number = doomed.number
-and log.workspace = doomed.workspace
+where log.number between doomed.number and doomed.number
+and log.workspace = any(array[doomed.workspace])
 
 -- name: note_pruned
 -- So that a reader that was away learns of it.
@@ -92,13 +96,13 @@ with doomed as materialized (
 definitions as (
   delete from yard.definition
   using doomed
-  where definition.workspace = doomed.workspace
+  where definition.workspace = any(array[doomed.workspace])
   and definition.seq between doomed.seq and doomed.seq
 ),
 tags as (
   delete from yard.tag
   using doomed
-  where tag.seq = doomed.seq
+  where tag.seq between doomed.seq and doomed.seq
   and exists (select 1 from yard.tag)
 ),
 attempts as (
@@ -143,10 +147,10 @@ ready_rows as (
 names as (
   delete from yard.name
   using doomed
-  where name.workspace = doomed.workspace
+  where name.workspace = any(array[doomed.workspace])
   and name.kind = 'key'
   and name.name between doomed.idempotency_key and doomed.idempotency_key
-  and name.seq = doomed.seq
+  and name.seq between doomed.seq and doomed.seq
 ),
 embeddings as (
   delete from yard.embedding
