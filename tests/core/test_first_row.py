@@ -104,7 +104,7 @@ def test_a_task_begins_ready_with_nothing_behind_it():
     assert hot.rescore_at == rescore_at(deadline, NOW) != None  # noqa: E711 - it has one
     nothing = {"attempt", "failures", "losses", "parks", "wait", "circuit", "reserved", "spent", "tokens_in"}
     nothing |= {"tokens_out", "ran", "agent", "runtime", "lease", "claimed_at", "started_at", "heartbeat_at"}
-    nothing |= {"lease_expires_at", "limit_at", "progress", "why"}
+    nothing |= {"lease_expires_at", "limit_at", "tokens_cached", "progress", "why"}
     assert not any(getattr(hot, name) for name in nothing)
 
 

@@ -27,7 +27,7 @@ PARK = Decision(FollowUp.PARK, "rate_limit", later(60), wait=Micros(60))
 
 
 def report_of(verb: str = "complete", *, cost: int | None = None) -> Report:
-    return Report(verb, "digest", None if cost is None else MicroUsd(cost), 30, None, "large")
+    return Report(verb, "digest", None if cost is None else MicroUsd(cost), 30, None, None, "large")
 
 
 def completed(hot: Hot, *, cost: int | None = None, now: Micros = NOW) -> ChangeSet:
@@ -152,12 +152,13 @@ def test_what_was_reserved_on_one_day_is_given_back_to_that_day():
 def test_what_an_attempt_cost_is_what_it_says_at_last_else_what_its_heartbeats_reported(
     reported: int | None, cost: int
 ):
-    hot = a_held_task()._replace(spent=MicroUsd(12), tokens_in=4, tokens_out=5)
+    hot = a_held_task()._replace(spent=MicroUsd(12), tokens_in=4, tokens_out=5, tokens_cached="[3,0]")
 
     change_set = completed(hot, cost=reported)
 
     [attempt] = change_set.attempts
     assert (attempt.cost, attempt.tokens_in, attempt.tokens_out, attempt.model) == (cost, 30, 5, "large")
+    assert attempt.tokens_cached == "[3,0]"
     assert set(spent(change_set.spends).values()) == ({cost} - {0})
 
 

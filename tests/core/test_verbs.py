@@ -109,9 +109,9 @@ def test_a_claim_that_starts_at_once_has_the_whole_lease_and_its_time_to_run(sta
 
 
 def test_a_claim_begins_without_what_a_late_heartbeat_wrote():
-    hot = claimed(a_row(spent=MicroUsd(5), tokens_in=1, tokens_out=2, progress='"half"'))
+    hot = claimed(a_row(spent=MicroUsd(5), tokens_in=1, tokens_out=2, tokens_cached="[1,1]", progress='"half"'))
 
-    assert (hot.spent, hot.tokens_in, hot.tokens_out, hot.progress) == (0, 0, 0, None)
+    assert (hot.spent, hot.tokens_in, hot.tokens_out, hot.tokens_cached, hot.progress) == (0, 0, 0, None, None)
 
 
 def test_a_claim_says_its_runtime_where_there_is_one():
@@ -150,12 +150,13 @@ def test_a_key_for_waiting_is_let_go_when_the_task_starts_and_not_before(traits:
 
 
 def test_a_heartbeat_extends_a_running_lease_and_says_how_it_goes():
-    hot = running(a_row(lease_sec=90))._replace(tokens_in=1, tokens_out=2)
+    hot = running(a_row(lease_sec=90))._replace(tokens_in=1, tokens_out=2, tokens_cached="[1,0]")
 
     after = transitions.beat(hot, Beat(hot.id, "", '"half"', MicroUsd(30), 10, None), now=later(60))
 
     assert (after.heartbeat_at, after.lease_expires_at) == (later(60), later(150))
     assert (after.progress, after.spent, after.tokens_in, after.tokens_out) == ('"half"', 30, 10, 2)
+    assert after.tokens_cached == "[1,0]"
     assert (after.version, after.updated_at, after.due_at) == (hot.version, hot.updated_at, hot.due_at)
 
 

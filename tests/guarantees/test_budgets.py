@@ -9,6 +9,8 @@ import pytest
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import Status
 from taskyard.core.units import MicroUsd, to_usd
+from taskyard.features.budgets.views import Spent
+from taskyard.features.tasks.parts import TokensUsed
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
@@ -374,3 +376,25 @@ async def test_what_is_no_money_is_no_budget(yard: Yard, amount: Any):
         await given_a_dag(yard, amount, "1.00")
     assert await yard.dags.list() == []
     assert await yard.agents.list() == []
+
+
+# Tokens
+
+
+async def test_tokens_read_from_and_put_into_a_cache_are_summed_over_all_attempts(yard: Yard, clock: ManualClock):
+    held = await given_a_running_task(yard)
+    await yard.heartbeat(held.id, held.lease, tokens_input=1000, tokens_cache_read=600, tokens_cache_write=300)
+    await yard.heartbeat(held.id, held.lease, progress="leaves the totals alone")
+    assert (await yard.get(held.id)).tokens_used == TokensUsed(1000, 0, 600, 300)
+
+    await elapse(yard, clock, 125)  # its agent is gone
+    assert (await yard.get(held.id)).tokens_used == TokensUsed(1000, 0, 600, 300)
+    again = await claim_that(yard, held.id, start=True)
+    totals = Spent(tokens_input=2000, tokens_output=10, tokens_cache_read=1900)
+    await yard.attempts.checkpoint(again.id, again.lease, "plan", 1, **totals)
+    await yard.complete(again.id, again.lease, tokens_output=50)
+
+    details = await yard.get(held.id)
+    assert [each.tokens for each in details.attempts] == [TokensUsed(1000, 0, 600, 300), TokensUsed(2000, 50, 1900, 0)]
+    assert details.tokens_used == TokensUsed(3000, 50, 2500, 300)
+    assert details.to_dict()["tokens_used"] == {"input": 3000, "output": 50, "cache_read": 2500, "cache_write": 300}

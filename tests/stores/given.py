@@ -312,10 +312,11 @@ def a_beat(
     cost: MicroUsd | None = None,
     tokens_in: int | None = None,
     tokens_out: int | None = None,
+    tokens_cached: str | None = None,
 ) -> Beat:
     """A heartbeat of the attempt that had the task when the row was read."""
     assert held.lease is not None
-    return Beat(held.id, held.lease, progress, cost, tokens_in, tokens_out)
+    return Beat(held.id, held.lease, progress, cost, tokens_in, tokens_out, tokens_cached)
 
 
 def completing(store: Store, hot: Hot) -> Change:

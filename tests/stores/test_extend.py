@@ -37,13 +37,14 @@ from tests.stores.given import (
         {"cost": MicroUsd(1_500_000)},
         {"cost": MicroUsd(0), "tokens_in": 0, "tokens_out": 0},
         {"progress": '"ü"', "cost": MicroUsd(2**53 - 1), "tokens_in": 2**53 - 1, "tokens_out": 1},
+        {"tokens_cached": "[8,9]"},
     ],
 )
 async def test_a_heartbeat_leaves_the_row_as_the_core_would(
     store: Store, clock: ManualClock, said: dict[str, MicroUsd]
 ):
     task = await given_a_running_task(store)
-    await store.extend([a_beat(task, '"begun"', cost=MicroUsd(5), tokens_in=6, tokens_out=7)])
+    await store.extend([a_beat(task, '"begun"', cost=MicroUsd(5), tokens_in=6, tokens_out=7, tokens_cached="[1,2]")])
     before = await row_of(store, task.id)
     clock.advance(seconds=30)
     beat = a_beat(task)._replace(**said)

@@ -31,7 +31,7 @@ from tests.stores.given import (
 async def test_a_change_does_not_undo_a_heartbeat_that_it_has_not_seen(store: Store, clock: ManualClock):
     read = await given_a_running_task(store)
     clock.advance(seconds=30)
-    [beaten] = await store.extend([a_beat(read, '"half way"', tokens_in=100, tokens_out=200)])
+    [beaten] = await store.extend([a_beat(read, '"half way"', tokens_in=100, tokens_out=200, tokens_cached="[90,0]")])
     assert beaten.hot
 
     signal = signalling(store, read)
@@ -53,16 +53,17 @@ async def test_a_change_does_not_undo_a_rescoring_that_it_has_not_seen(store: St
 
 async def test_what_an_attempt_let_go_is_gone_even_if_a_heartbeat_changed_it_since(store: Store, clock: ManualClock):
     read = await given_a_running_task(store)
-    [first] = await store.extend([a_beat(read, '"a little"', tokens_in=1)])
+    [first] = await store.extend([a_beat(read, '"a little"', tokens_in=1, tokens_cached="[1,0]")])
     assert first.hot
     clock.advance(seconds=1)
-    await store.extend([a_beat(read, '"a lot"', tokens_in=2)])
+    await store.extend([a_beat(read, '"a lot"', tokens_in=2, tokens_cached="[2,0]")])
 
     completed = completing(store, first.hot)
     await committed(store, changes=(completed,))
 
     row = await row_of(store, read.id)
-    assert (row.progress, row.tokens_in, row.lease, row.lease_expires_at) == (None, 0, None, None)
+    assert (row.progress, row.tokens_in, row.tokens_cached) == (None, 0, None)
+    assert (row.lease, row.lease_expires_at) == (None, None)
 
 
 async def test_a_rescoring_moves_no_version_and_writes_no_event(store: Store):

@@ -107,6 +107,7 @@ def hots(task_id: TaskId, workspace: str, lanes: list[LaneId]) -> st.SearchStrat
         spent=money,
         tokens_in=numbers,
         tokens_out=numbers,
+        tokens_cached=st.none() | json_texts,
         progress=st.none() | json_texts,
         session=st.none() | json_texts,
         ran=st.builds(Micros, numbers),
@@ -136,7 +137,7 @@ MOVABLE = (
     *("dag_id", "lane", "rank", "height", "status", "attempt", "failures", "losses", "parks", "wait", "agent"),
     *("runtime", "lease", "claimed_at", "started_at", "heartbeat_at", "lease_expires_at", "limit_at", "wake_at"),
     *("due_at", "rescore_at", "circuit", "reserved", "spent", "tokens_in", "tokens_out", "progress", "session"),
-    *("ran", "why", "updated_at", "idempotency_key", "agent_type", "type_slot"),
+    *("tokens_cached", "ran", "why", "updated_at", "idempotency_key", "agent_type", "type_slot"),
 )
 
 
@@ -226,6 +227,7 @@ def attempts(task_id: TaskId) -> st.SearchStrategy[Attempt]:
         failures=small,
         wake_at=st.none() | times,
         agent_type=st.none() | texts,
+        tokens_cached=st.none() | json_texts,
     )
 
 

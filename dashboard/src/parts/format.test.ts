@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { ago, cents, money, ordinal, shortId, span, tierOf } from "./format";
+import { ago, cents, money, ordinal, shortId, span, tierOf, tokens } from "./format";
 
 test.each([
   [0.042, "42 ms"],
@@ -21,6 +21,15 @@ test.each([
   [-7_300_000, "in 2h"],
 ])("%i milliseconds ago is %s", (milliseconds, words) => {
   expect(ago(milliseconds)).toBe(words);
+});
+
+test.each([
+  [0, 0, 0, 0, null],
+  [900, 80, 0, 0, "900 in, 80 out"],
+  [12_000, 340, 8_000, 0, "12K in (8,000 from a cache), 340 out"],
+  [900, 0, 600, 250, "900 in (600 from a cache, 250 into a cache), 0 out"],
+])("%i read, %i written, %i and %i cached are %s", (input, output, cache_read, cache_write, words) => {
+  expect(tokens({ input, output, cache_read, cache_write })).toBe(words);
 });
 
 test("money keeps every digit that was stored", () => {

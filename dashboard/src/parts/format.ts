@@ -169,6 +169,22 @@ export function inShort(number: number): string {
   return number < 10_000 ? COUNT.format(number) : SHORT.format(number);
 }
 
+/** What models read and wrote; null where they did neither. Cached tokens are among those that were read. */
+export function tokens(used: {
+  input: number;
+  output: number;
+  cache_read: number;
+  cache_write: number;
+}): string | null {
+  if (used.input + used.output === 0) return null;
+  const cached = [
+    used.cache_read > 0 ? `${inShort(used.cache_read)} from a cache` : "",
+    used.cache_write > 0 ? `${inShort(used.cache_write)} into a cache` : "",
+  ].filter(Boolean);
+  const read = `${inShort(used.input)} in`;
+  return `${cached.length > 0 ? `${read} (${cached.join(", ")})` : read}, ${inShort(used.output)} out`;
+}
+
 export function plural(number: number, one: string, many = `${one}s`): string {
   return `${COUNT.format(number)} ${number === 1 ? one : many}`;
 }

@@ -175,7 +175,13 @@ def _metadata(found: AgentTask, details: Details) -> Struct:
     known: dict[str, Any] = {"skill": details.type}
     if details.cost:
         tokens = details.tokens_used
-        known["usage"] = {"costUsd": to_usd(details.cost), "inputTokens": tokens.input, "outputTokens": tokens.output}
+        known["usage"] = {
+            "costUsd": to_usd(details.cost),
+            "inputTokens": tokens.input,
+            "outputTokens": tokens.output,
+            "cacheReadTokens": tokens.cache_read,
+            "cacheWriteTokens": tokens.cache_write,
+        }
     if found.next_handle is not None:
         known["continuedAs"] = found.next_handle
     metadata = Struct()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # they load every feature, which a command that shows a line 
     from taskyard.features.agents.views import AgentView
     from taskyard.features.approvals.views import Approval
     from taskyard.features.dead_letters.views import DeadLetter
-    from taskyard.features.tasks.parts import AttemptView
+    from taskyard.features.tasks.parts import AttemptView, TokensUsed
     from taskyard.features.tasks.task_rows import TaskInShort, TaskRow
     from taskyard.features.tasks.views import Details, Task
 
@@ -165,6 +165,7 @@ def facts_of(task: Details, because: str, now: Micros) -> dict[str, str | Text]:
         "cost": f"{dollars(task.cost)} of {dollars(constraints.max_cost)}"
         if constraints.max_cost
         else dollars(task.cost),
+        "tokens": _tokens(task.tokens_used),
         "attempts": f"{task.failures} of {task.max_attempts} used up",
         "tags": ", ".join(task.tags),
         "prompt": task.prompt,
@@ -172,6 +173,12 @@ def facts_of(task: Details, because: str, now: Micros) -> dict[str, str | Text]:
         "output": json.dumps(task.result, ensure_ascii=False) if task.output.attempt is not None else "",
     }
     return {name: value for name, value in facts.items() if value}
+
+
+def _tokens(used: TokensUsed) -> str:
+    cached = (("from a cache", used.cache_read), ("into a cache", used.cache_write))
+    words = [f"{used.input} in", *(f"{number} of them {where}" for where, number in cached if number)]
+    return ", ".join((*words, f"{used.output} out")) if used.input or used.output else ""
 
 
 def attempt_cells(attempt: AttemptView) -> tuple[str, ...]:

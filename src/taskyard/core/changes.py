@@ -315,6 +315,7 @@ class Beat(NamedTuple):
     cost: MicroUsd | None = None
     tokens_in: int | None = None
     tokens_out: int | None = None
+    tokens_cached: str | None = None  # JSON, as `CachedTokens`
     workspace: str | None = None  # given: a task of another is left alone, whatever the lease
 
 

@@ -63,6 +63,7 @@ class Report(NamedTuple):
     cost: MicroUsd | None = None
     tokens_in: int | None = None
     tokens_out: int | None = None
+    tokens_cached: str | None = None  # JSON, as `CachedTokens`
     model: str | None = None
 
 
@@ -310,6 +311,7 @@ def attempt_of(  # noqa: PLR0917 - naming them would take as long as all the res
         after.failures,
         after.wake_at,
         hot.agent_type,
+        report.tokens_cached or hot.tokens_cached,
     )
 
 

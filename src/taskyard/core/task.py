@@ -12,7 +12,7 @@ from functools import cache
 from operator import itemgetter
 from typing import Any, NamedTuple, NewType
 
-from taskyard.core.json_value import Json
+from taskyard.core.json_value import Json, compact, value_of
 from taskyard.core.retry import RetryPolicy
 from taskyard.core.units import SECOND, Micros, MicroUsd
 
@@ -126,6 +126,26 @@ class Lane(NamedTuple):
     barred: tuple[str, ...] = ()  # who may not have it: type:TYPE, token:ID
 
 
+class CachedTokens(NamedTuple):
+    """How many of the tokens that models read came from a provider's cache, and how many were put into one.
+
+    Most attempts have none, so both numbers are one text, which is missing where there are none.
+    """
+
+    read: int = 0
+    written: int = 0
+
+    @classmethod
+    def of(cls, *texts: str | None) -> CachedTokens:
+        """The sum of what is stored."""
+        found = [value_of(text) for text in texts if text is not None]
+        return cls(sum(read for read, _ in found), sum(written for _, written in found))
+
+    @property
+    def text(self) -> str | None:
+        return compact(self) if any(self) else None
+
+
 class Hot(NamedTuple):
     """The moving row of a task.
 
@@ -165,6 +185,7 @@ class Hot(NamedTuple):
     spent: MicroUsd  # unversioned: reported by the attempt under way
     tokens_in: int  # unversioned
     tokens_out: int  # unversioned
+    tokens_cached: str | None  # unversioned; JSON [read, written], as `CachedTokens`
     progress: str | None  # unversioned; JSON
     session: str | None  # JSON {session_id, work_dir}: outlives the attempt
     ran: Micros  # time used by this try before it was suspended; counts against run_sec
@@ -220,6 +241,7 @@ BLANK = Hot(
     spent=MicroUsd(0),
     tokens_in=0,
     tokens_out=0,
+    tokens_cached=None,
     progress=None,
     session=None,
     ran=Micros(0),
@@ -252,7 +274,13 @@ def chooser(names: tuple[str, ...]) -> itemgetter[Any]:
 # would take as long as all the rest of the step.
 # What heartbeats report of an attempt. A claim clears it: a heartbeat may have written it after the end of the attempt
 # before was decided.
-_REPORTED: dict[str, Any] = {"spent": MicroUsd(0), "tokens_in": 0, "tokens_out": 0, "progress": None}
+_REPORTED: dict[str, Any] = {
+    "spent": MicroUsd(0),
+    "tokens_in": 0,
+    "tokens_out": 0,
+    "tokens_cached": None,
+    "progress": None,
+}
 # The fields that the end of an attempt clears. Its agent, its runtime and its start stay, for lists.
 LET_GO: dict[str, Any] = {
     "lease": None,
@@ -481,3 +509,4 @@ class Attempt(NamedTuple):
     failures: int
     wake_at: Micros | None
     agent_type: str | None = None  # None: of a release that knew only ids
+    tokens_cached: str | None = None  # JSON, as `CachedTokens`

@@ -245,6 +245,7 @@ def beat(hot: Hot, heartbeat: Beat, *, now: Micros) -> Hot:
         spent=hot.spent if heartbeat.cost is None else heartbeat.cost,
         tokens_in=hot.tokens_in if heartbeat.tokens_in is None else heartbeat.tokens_in,
         tokens_out=hot.tokens_out if heartbeat.tokens_out is None else heartbeat.tokens_out,
+        tokens_cached=heartbeat.tokens_cached or hot.tokens_cached,
     )
 
 
@@ -453,11 +454,18 @@ def file(hot: Hot, *, artifact: str, name: str, now: Micros) -> Change:
 
 
 def step(
-    hot: Hot, *, own: Facts, cost: MicroUsd | None, tokens_in: int | None, tokens_out: int | None, now: Micros
+    hot: Hot,
+    *,
+    own: Facts,
+    cost: MicroUsd | None,
+    tokens_in: int | None,
+    tokens_out: int | None,
+    tokens_cached: str | None,
+    now: Micros,
 ) -> Change:
     """The result of a step is stored, and with it what the attempt has cost so far. `own` is about the step alone."""
     allow(hot, "step")
-    totals = {"spent": cost, "tokens_in": tokens_in, "tokens_out": tokens_out}
+    totals = {"spent": cost, "tokens_in": tokens_in, "tokens_out": tokens_out, "tokens_cached": tokens_cached}
     given: dict[str, Any] = {field: total for field, total in totals.items() if total is not None}
     facts: dict[str, Json] = {**(own or {}), "agent": hot.agent, **({} if cost is None else {"cost": cost})}
     return _step(hot, "step", now, facts, **given)

@@ -83,7 +83,7 @@ SHOWN: Mapping[str, str] = {
     "dead": "Of a dead letter: since when and why, and what a person decided.",
     "cancelled": "When and why it was cancelled.",
     "cost_usd": "What all attempts have cost together.",
-    "tokens_used": "The tokens of all attempts together, input and output.",
+    "tokens_used": "The tokens of all attempts: input, output, and of the input those read from and put into a cache.",
     "created_at": "When the task was put in.",
     "started_at": "When the latest attempt was started.",
     "completed_at": "When it was completed.",

@@ -29,7 +29,7 @@ def held(**fields: object) -> Hot:
 
 def submitted(hot: Hot, cost: int):
     output = Output(hot.id, hot.attempt, '{"n":1}', ("a.txt",), '"why"')
-    report = Report("complete", "digest", MicroUsd(cost), 30, 5, "large")
+    report = Report("complete", "digest", MicroUsd(cost), 30, 5, None, "large")
     return outcomes.submitted(hot, type_="code", output=output, validator=JUDGE, report=report, now=later(5))
 
 

@@ -72,7 +72,8 @@ def as_shown(task: dict[str, Any]) -> Hot:
     status = STATUSES[task["status"]]
     gone = {} if status in KEY_HELD else LET_GO
     ended = {"rescore_at": None} if status.is_final else {}
-    fields: dict[str, Any] = {**task, "agent_type": None, "type_slot": 0, "status": status, **gone, **ended}
+    added = {"agent_type": None, "type_slot": 0, "tokens_cached": None}
+    fields: dict[str, Any] = {**task, **added, "status": status, **gone, **ended}
     return Hot(**fields)
 
 

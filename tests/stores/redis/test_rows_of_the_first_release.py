@@ -6,7 +6,7 @@ from typing import Any
 from taskyard.core.task import Attempt, Outcome, TaskId
 from taskyard.stores.redis import encoding
 
-NEW = 2  # the fields that came after the type
+NEW = 3  # the fields that came since, and the id of the task
 
 
 def test_an_attempt_without_the_type_of_its_agent_is_read():
@@ -16,4 +16,4 @@ def test_an_attempt_without_the_type_of_its_agent_is_read():
     read = encoding.parse_attempt(TaskId("task_1"), json.dumps(ended))
 
     assert len(ended) == len(Attempt._fields) - NEW
-    assert (read.outcome, read.agent_type) == (Outcome.COMPLETED, None)
+    assert (read.outcome, read.agent_type, read.tokens_cached) == (Outcome.COMPLETED, None, None)

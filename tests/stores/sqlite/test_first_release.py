@@ -75,7 +75,7 @@ async def yard(before: dict[str, list[Any]], path: Path, clock: ManualClock) -> 
 
 def brought_over(row: dict[str, Any]) -> Hot:
     """The row that a task of the first release has now."""
-    added = {"agent_type": None, "type_slot": 0}
+    added = {"agent_type": None, "type_slot": 0, "tokens_cached": None}
     hot = parse_hot([{**row, **added}[name] for name in Hot._fields])
     if hot.status not in KEY_HELD:
         hot = hot._replace(**{name: LET_GO[name] for name in HELD_ONLY})

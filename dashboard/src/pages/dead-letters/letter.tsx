@@ -7,7 +7,7 @@ import { nameOf } from "@/actions/subject";
 import type { DeadLetter } from "@/api/letters";
 import { TaskId } from "@/parts/copy";
 import { DagOf } from "@/parts/dag-of";
-import { inShort, plural } from "@/parts/format";
+import { plural, tokens } from "@/parts/format";
 import { isBlank, Json, Verbatim } from "@/parts/json";
 import { Money } from "@/parts/money";
 import { StatusBadge } from "@/parts/status";
@@ -95,10 +95,7 @@ function Attempts({ letter }: { letter: DeadLetter }) {
               </dd>
               <dt>Cost</dt>
               <dd>
-                <Money usd={attempt.cost_usd} />{" "}
-                <span className="quiet">
-                  {inShort(attempt.tokens.input)} in, {inShort(attempt.tokens.output)} out
-                </span>
+                <Money usd={attempt.cost_usd} /> <span className="quiet">{tokens(attempt.tokens)}</span>
               </dd>
               <dt>Reason</dt>
               <dd>

@@ -3,7 +3,7 @@ import { useState } from "react";
 
 import type { Attempt, TaskDetails } from "@/api/tasks";
 import { Id } from "@/parts/copy";
-import { count } from "@/parts/format";
+import { count, tokens } from "@/parts/format";
 import { Verbatim } from "@/parts/json";
 import { Money } from "@/parts/money";
 import { Card } from "@/parts/page";
@@ -108,7 +108,7 @@ function Ended({ attempt, isLatest }: { attempt: Attempt; isLatest: boolean }) {
         <td className="number">
           <Money usd={attempt.cost_usd} />
         </td>
-        <td className="number" title="input + output">
+        <td className="number" title={tokens(attempt.tokens) ?? undefined}>
           {count(attempt.tokens.input + attempt.tokens.output)}
         </td>
         <td>{sessionOf(attempt)}</td>

@@ -3,14 +3,13 @@ import { Link } from "react-router";
 
 import type { TaskDetails } from "@/api/tasks";
 import { CopyButton, Id } from "@/parts/copy";
-import { count, money, span, tierOf } from "@/parts/format";
+import { money, span, tierOf, tokens } from "@/parts/format";
 import { Card } from "@/parts/page";
 import { Ago, At } from "@/parts/time";
 
 /** Everything about it that is one line. What is not set is not shown. */
 export function Facts({ task }: { task: TaskDetails }) {
   const { constraints } = task.spec;
-  const { input, output } = task.tokens_used;
   const facts: [string, ReactNode][] = [
     ["Id", <Id key="id" id={task.id} />],
     [
@@ -43,7 +42,7 @@ export function Facts({ task }: { task: TaskDetails }) {
       "Cost",
       `${money(task.cost_usd)}${constraints.max_cost_usd === null ? "" : ` of at most ${money(constraints.max_cost_usd)}`}`,
     ],
-    ["Tokens", input + output > 0 && `${count(input)} in, ${count(output)} out`],
+    ["Tokens", tokens(task.tokens_used)],
     ["Time limit", constraints.max_duration_sec && span(constraints.max_duration_sec)],
     ["Needs", constraints.required_capabilities.length > 0 && <Chips values={constraints.required_capabilities} />],
     ["Models", constraints.model_preferences.length > 0 && constraints.model_preferences.join(", ")],

@@ -326,8 +326,9 @@ def _beat(heartbeat: Heartbeat, workspace: str) -> Beat:
     progress = None
     if heartbeat.progress is not None:
         progress = encode(heartbeat.progress, field="progress", max_bytes=MOST_PROGRESS)
-    cost, tokens_in, tokens_out, _ = reported(**heartbeat.spent)
-    return Beat(TaskId(heartbeat.task_id), seal(heartbeat.lease), progress, cost, tokens_in, tokens_out, workspace)
+    cost, tokens_in, tokens_out, cached, _ = reported(**heartbeat.spent)
+    lease = seal(heartbeat.lease)
+    return Beat(TaskId(heartbeat.task_id), lease, progress, cost, tokens_in, tokens_out, cached, workspace)
 
 
 def _claim_time_runs(hot: Hot, now: Micros) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import NamedTuple
 
+from taskyard.core.task import CachedTokens
 from taskyard.core.units import MicroUsd
 from taskyard.definition import arguments
 from taskyard.features.budgets.prices import price
@@ -17,6 +18,7 @@ class Reported(NamedTuple):
     cost: MicroUsd | None = None
     tokens_in: int | None = None
     tokens_out: int | None = None
+    tokens_cached: str | None = None  # JSON, as `CachedTokens`
     model: str | None = None
 
 
@@ -45,4 +47,6 @@ def reported(
     cost = arguments.spent("cost_usd", cost_usd)
     if cost is None and name is not None and any(tokens):
         cost = price(name, tokens, is_batch=is_batch)
-    return Reported(cost, tokens.input if any((given is not None, read, written)) else None, output, name)
+    cached = CachedTokens(tokens.cache_read, tokens.cache_write)
+    taken_in = tokens.input if given is not None or any(cached) else None
+    return Reported(cost, taken_in, output, cached.text, name)

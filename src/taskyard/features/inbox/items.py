@@ -16,7 +16,7 @@ from taskyard.core.changes import Change, Event, Record, RecordChange
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json, compact, is_mapping
 from taskyard.core.record_kinds import DAG, SUBAGENT, RecordKind
-from taskyard.core.task import Attempt, Status
+from taskyard.core.task import Attempt, CachedTokens, Status
 from taskyard.core.units import Micros, MicroUsd, to_usd
 from taskyard.definition import fields
 from taskyard.definition.fields import LATEST
@@ -170,10 +170,11 @@ def of_subagent(record: Record, change: Change, ended: TaskEnd, attempts: Sequen
 
 def usage_of(attempts: Sequence[Attempt]) -> dict[str, Json]:
     read, written = sum(each.tokens_in for each in attempts), sum(each.tokens_out for each in attempts)
+    cached = CachedTokens.of(*(each.tokens_cached for each in attempts))
     return {
         "attempts": len(attempts),
         "cost_usd": to_usd(MicroUsd(sum(each.cost for each in attempts))),
-        "tokens_used": {"input": read, "output": written},
+        "tokens_used": {"input": read, "output": written, "cache_read": cached.read, "cache_write": cached.written},
         "total_tokens": read + written,
     }
 

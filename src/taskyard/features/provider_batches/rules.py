@@ -17,9 +17,22 @@ from taskyard.core.claiming import money_names
 from taskyard.core.json_value import Json, compact
 from taskyard.core.policy import Policy
 from taskyard.core.record_kinds import RecordKind
-from taskyard.core.task import WAITING, AgentId, Attempt, DagId, Definition, Hot, LaneId, Status, TaskId, Trait
+from taskyard.core.task import (
+    WAITING,
+    AgentId,
+    Attempt,
+    CachedTokens,
+    DagId,
+    Definition,
+    Hot,
+    LaneId,
+    Status,
+    TaskId,
+    Trait,
+)
 from taskyard.core.units import DAY, MINUTE, SECOND, Micros, MicroUsd
 from taskyard.definition.definition import Sizes, born, define
+from taskyard.features.budgets.spend import Reported
 
 TYPE = "provider-batch"  # of the tasks that send and collect batches
 KIND = "batch_item"
@@ -159,13 +172,14 @@ def settled(item: CallBody, workspace: str, dag_id: DagId | None, cost: MicroUsd
     return (*back, *(Spend(workspace, name, 0, cost) for name in charged))
 
 
-def with_cost(attempt: Attempt, cost: MicroUsd, tokens_in: int, tokens_out: int, model: str | None) -> Attempt:
+def with_cost(attempt: Attempt, cost: MicroUsd, spent: Reported) -> Attempt:
     """The attempt that waited in the batch, with what its call cost."""
     return attempt._replace(
         cost=MicroUsd(attempt.cost + cost),
-        tokens_in=attempt.tokens_in + tokens_in,
-        tokens_out=attempt.tokens_out + tokens_out,
-        model=attempt.model or model,
+        tokens_in=attempt.tokens_in + (spent.tokens_in or 0),
+        tokens_out=attempt.tokens_out + (spent.tokens_out or 0),
+        tokens_cached=CachedTokens.of(attempt.tokens_cached, spent.tokens_cached).text,
+        model=attempt.model or spent.model,
     )
 
 

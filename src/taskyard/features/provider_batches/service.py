@@ -334,11 +334,7 @@ class ProviderBatches:
         if not cost and not spent.tokens_in and not spent.tokens_out:
             return ()
         attempts = await self._store.attempts(TaskId(item["task_id"]))
-        return tuple(
-            rules.with_cost(each, cost, spent.tokens_in or 0, spent.tokens_out or 0, spent.model)
-            for each in attempts
-            if each.number == item["attempt"]
-        )
+        return tuple(rules.with_cost(each, cost, spent) for each in attempts if each.number == item["attempt"])
 
     def _fitting(self, result: _Result) -> dict[str, Json]:
         """What its task gets. It was paid for, so an answer that is too large becomes an error that says so."""

@@ -14,7 +14,7 @@ from taskyard.core.priority import RANK_UNIT
 from taskyard.core.record_kinds import DEAD
 from taskyard.core.retry import RetryPolicy, Strategy
 from taskyard.core.runtime import incarnation_of, process_named, runtime_of
-from taskyard.core.task import Attempt, Definition, Hot, Outcome, RuntimeId, Validation
+from taskyard.core.task import Attempt, CachedTokens, Definition, Hot, Outcome, RuntimeId, Validation
 from taskyard.core.units import Micros
 from taskyard.definition.definition import models_for
 from taskyard.definition.view import About, Length, Money, Named, Time, view
@@ -105,8 +105,12 @@ class CancelledAt:
 
 @view
 class TokensUsed:
+    """Input counts every token that a model read; those from and into a provider's cache are among them."""
+
     input: int
     output: int
+    cache_read: int = 0
+    cache_write: int = 0
 
 
 @view
@@ -228,7 +232,7 @@ def attempt_view(attempt: Attempt) -> AttemptView:
         attempt.error,
         attempt.model,
         attempt.cost,
-        TokensUsed(attempt.tokens_in, attempt.tokens_out),
+        TokensUsed(attempt.tokens_in, attempt.tokens_out, *CachedTokens.of(attempt.tokens_cached)),
         json.loads(attempt.session) if attempt.session else None,
     )
 

@@ -13,7 +13,18 @@ from taskyard.core.json_value import Json, value_of
 from taskyard.core.lease import Lease
 from taskyard.core.outcomes import is_current
 from taskyard.core.policy import PRESETS, Policy, policy_of
-from taskyard.core.task import Attempt, DagId, Definition, Hot, ServiceTier, Status, TaskId, dag_of
+from taskyard.core.task import (
+    BLANK,
+    Attempt,
+    CachedTokens,
+    DagId,
+    Definition,
+    Hot,
+    ServiceTier,
+    Status,
+    TaskId,
+    dag_of,
+)
 from taskyard.core.units import MicroUsd
 from taskyard.definition import document
 from taskyard.definition.definition import models_for
@@ -290,15 +301,16 @@ class Details(Task):
     def _fill(self, hot: Hot, definition: Definition) -> None:
         fill(self, hot, definition, policy_of(definition))
         attempts, blockers, output, dead = self._history or History((), (), None, None)
-        spent, read, written = (hot.spent, hot.tokens_in, hot.tokens_out) if hot.status.is_held else (0, 0, 0)
+        under_way = hot if hot.status.is_held else BLANK
         self.blocked_by = tuple(blocked_by(blocker) for blocker in blockers)
         self.output = output_view(definition, output)
         self.failure = failure_view(attempts)
         self.dead = None if dead is None or not is_current(dead, hot) else dead_view(dead)
-        self.cost = MicroUsd(sum(attempt.cost for attempt in attempts) + spent)
+        self.cost = MicroUsd(sum(attempt.cost for attempt in attempts) + under_way.spent)
         self.tokens_used = TokensUsed(
-            sum(attempt.tokens_in for attempt in attempts) + read,
-            sum(attempt.tokens_out for attempt in attempts) + written,
+            sum(attempt.tokens_in for attempt in attempts) + under_way.tokens_in,
+            sum(attempt.tokens_out for attempt in attempts) + under_way.tokens_out,
+            *CachedTokens.of(under_way.tokens_cached, *(attempt.tokens_cached for attempt in attempts)),
         )
         self.attempts = tuple(attempt_view(attempt) for attempt in attempts)
 

@@ -34,7 +34,7 @@ _TEXTS = frozenset(
     {
         *("id", "workspace", "dag_id", "status", "agent", "agent_type", "runtime", "lease", "progress", "session"),
         *("why", "idempotency_key", "key", "task_id", "outcome", "reason", "error", "details", "model", "verb"),
-        *("digest", "data", "artifacts", "decision_report"),
+        *("digest", "data", "artifacts", "decision_report", "tokens_cached"),
     }
 )
 _DEFINED = ("defined_type", "defined_queue", "defined_agent", "defined_subject", "defined_parent", "defined_body")

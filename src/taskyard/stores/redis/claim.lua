@@ -278,6 +278,7 @@ local function lease_to_agent(row, lane, lease, reserved)
     SPENT, 0,
     TOKENS_IN, 0,
     TOKENS_OUT, 0,
+    TOKENS_CACHED, false,
     PROGRESS, false,
     IDEMPOTENCY_KEY, not lets_go and row[IDEMPOTENCY_KEY],
   }, started and 'task.running' or 'task.claimed', now, data)

@@ -59,7 +59,7 @@ def encode_heartbeats(beats: Sequence[Beat]) -> Iterator[Word]:
     yield len(beats)
     for beat in beats:
         yield from (beat.task_id, beat.lease, or_nul(beat.workspace), or_nul(beat.progress))
-        yield from (or_nul(beat.cost), or_nul(beat.tokens_in), or_nul(beat.tokens_out))
+        yield from (or_nul(beat.cost), or_nul(beat.tokens_in), or_nul(beat.tokens_out), or_nul(beat.tokens_cached))
 
 
 def decode_extended(reply: Reply) -> list[Extended]:

@@ -39,7 +39,7 @@ _TASK_FIELDS = (
 )
 _HELD_FIELDS = (
     *("lease", "claimed_at", "heartbeat_at", "lease_expires_at", "limit_at", "circuit", "reserved", "spent"),
-    *("tokens_in", "tokens_out", "progress", "agent_type", "type_slot", "holds", "held_log"),
+    *("tokens_in", "tokens_out", "progress", "agent_type", "type_slot", "holds", "held_log", "tokens_cached"),
 )
 FIELDS = (*_TASK_FIELDS, *_HELD_FIELDS)
 OLD_FIELDS = (  # of a row until format 4

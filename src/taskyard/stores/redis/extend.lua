@@ -11,8 +11,12 @@ local function total(moved, field, said)
   end
 end
 
-local function beat(row, progress, cost, tokens_in, tokens_out)
+local function beat(row, progress, cost, tokens_in, tokens_out, tokens_cached)
   local moved = {HEARTBEAT_AT, now, PROGRESS, progress or row[PROGRESS]}
+  if tokens_cached then
+    moved[#moved + 1] = TOKENS_CACHED
+    moved[#moved + 1] = tokens_cached
+  end
   if row[STATUS] == 'running' then
     local expires, before = now + row[LEASE_SEC] * SECOND, row[LEASE_EXPIRES_AT] or 0
     moved[#moved + 1] = LEASE_EXPIRES_AT
@@ -28,6 +32,7 @@ local answers, begun = {text(now)}, false
 for place = 1, take_number() do
   local id, lease, workspace = take(), take(), given(take())
   local progress, cost, tokens_in, tokens_out = given(take()), given(take()), given(take()), given(take())
+  local tokens_cached = given(take())
   local row = fetch(id)
   local accepted = row and HELD[row[STATUS]] and row[LEASE] == lease and (not workspace or row[WORKSPACE] == workspace)
   if accepted then
@@ -35,7 +40,7 @@ for place = 1, take_number() do
       begin(now, true) -- a server without memory must not cost agents the work that they have in hand
       begun = true
     end
-    beat(row, progress, cost, tokens_in, tokens_out)
+    beat(row, progress, cost, tokens_in, tokens_out, tokens_cached)
   end
   answers[place + 1] = {accepted and '1' or '0', row}
 end

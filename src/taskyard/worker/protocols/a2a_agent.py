@@ -265,13 +265,21 @@ def _plain(message: Any) -> Any:
     return with_whole_numbers(MessageToDict(message))
 
 
+_TOKENS = {
+    "input_tokens": "inputTokens",
+    "output_tokens": "outputTokens",
+    "cache_read_tokens": "cacheReadTokens",
+    "cache_write_tokens": "cacheWriteTokens",
+}
+
+
 def _spent(usage: object) -> dict[str, Any] | None:
     """What the agent says that it cost, as the arguments of `spend`; None where it says nothing sound."""
     known: Mapping[str, Any] = usage if is_object(usage) else {}
     usd = known.get("costUsd")
     tokens = {
         ours: int(value)
-        for ours, theirs in (("input_tokens", "inputTokens"), ("output_tokens", "outputTokens"))
+        for ours, theirs in _TOKENS.items()
         if isinstance(value := known.get(theirs), int | float) and value >= 0
     }
     return {"usd": usd, **tokens} if isinstance(usd, str | int | float) else None
