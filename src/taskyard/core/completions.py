@@ -13,12 +13,14 @@ from taskyard.core import breaker, outcomes
 from taskyard.core.changes import Change, ChangeSet, Count, Event, Lift, Output, Spend
 from taskyard.core.dag import counted
 from taskyard.core.json_value import compact
+from taskyard.core.named_rows import new_row
 from taskyard.core.outcomes import Report
-from taskyard.core.task import AgentId, Attempt, Hot, LaneId, Outcome, Status, dag_of, ended
+from taskyard.core.task import AgentId, Attempt, Hot, LaneId, Outcome, Status, ended, lone_dag
 from taskyard.core.transitions import EVENTS
-from taskyard.core.units import Micros
+from taskyard.core.units import Micros, MicroUsd
 
 _COMPLETED = EVENTS["complete"]
+NO_COST = MicroUsd(0)
 
 
 class End(NamedTuple):
@@ -52,27 +54,25 @@ def completed(ends: Sequence[End], shared: SharedFacts, *, type_: str, now: Micr
     changes: list[Change] = []
     attempts: list[Attempt] = []
     spends: list[Spend] = []
+    slots: dict[tuple[str | None, int], list[Hot]] = {}  # of attempts that hold nothing else and cost nothing
     lifts: list[Lift] = []
     counts: list[Count] = []
+    is_unchanged = shared.lease_unchanged
     for hot, _, report in ends:
         after = ended(hot, Status.COMPLETED, now)
-        event = Event(
-            _COMPLETED,
-            hot.workspace,
-            hot.id,
-            dag_of(hot),
-            now,
-            after.version,
-            after.status,
-            hot.attempt,
-            events.of(hot, report),
-        )
-        changes.append(Change(hot, after, event, False, shared.lease_unchanged))
+        dag, data = hot.dag_id or lone_dag(hot.id), events.of(hot, report)
+        step = (_COMPLETED, hot.workspace, hot.id, dag, now, after.version, Status.COMPLETED, hot.attempt, data)
+        changes.append(new_row(Change, (hot, after, new_row(Event, step), False, is_unchanged)))
         attempts.append(outcomes.attempt_of(hot, after, Outcome.COMPLETED, report, now))
-        spends += outcomes.given_back(hot, type_, outcomes.cost_of(hot, report))
+        if hot.key is None and not hot.reserved and not outcomes.cost_of(hot, report):
+            slots.setdefault((hot.agent_type, hot.type_slot), []).append(hot)
+        else:
+            spends += outcomes.given_back(hot, type_, outcomes.cost_of(hot, report))
         if hot.dag_id is not None:
             lifts += outcomes.lifted_by(after)
             counts += counted(hot.workspace, hot.dag_id, hot.status, Status.COMPLETED)
+    for rows in slots.values():
+        spends += (each._replace(held=each.held * len(rows)) for each in outcomes.given_back(rows[0], type_, NO_COST))
     return ChangeSet(
         now,
         changes=tuple(changes),

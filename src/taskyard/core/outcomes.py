@@ -37,6 +37,7 @@ from taskyard.core.identifiers import (
     type_slots_ceiling,
 )
 from taskyard.core.json_value import Json, compact
+from taskyard.core.named_rows import new_row
 from taskyard.core.notice import LONGEST_ERROR, Notice, notice_row
 from taskyard.core.task import (
     HELD,
@@ -285,33 +286,36 @@ def attempt_of(  # noqa: PLR0917 - naming them would take as long as all the res
     counts_as_attempt: bool = False,
 ) -> Attempt:
     """What is kept of an attempt that ends, of which the row is to be `after`."""
-    return Attempt(
-        hot.id,
-        hot.attempt,
-        hot.agent or AgentId(""),
-        hot.runtime,
-        hot.lease or "",
-        hot.claimed_at or now,
-        hot.started_at,
-        now,
-        outcome,
-        counts_as_attempt,
-        failure.reason if failure else None,
-        failure.error if failure else None,
-        None if failure is None or failure.details is None else compact(failure.details),
-        report.model,
-        cost_of(hot, report),
-        hot.tokens_in if report.tokens_in is None else report.tokens_in,
-        hot.tokens_out if report.tokens_out is None else report.tokens_out,
-        hot.session,
-        report.verb,
-        report.digest,
-        after.status,
-        after.version,
-        after.failures,
-        after.wake_at,
-        hot.agent_type,
-        report.tokens_cached or hot.tokens_cached,
+    return new_row(
+        Attempt,
+        (
+            hot.id,
+            hot.attempt,
+            hot.agent or AgentId(""),
+            hot.runtime,
+            hot.lease or "",
+            hot.claimed_at or now,
+            hot.started_at,
+            now,
+            outcome,
+            counts_as_attempt,
+            failure.reason if failure else None,
+            failure.error if failure else None,
+            None if failure is None or failure.details is None else compact(failure.details),
+            report.model,
+            hot.spent if report.cost is None else report.cost,
+            hot.tokens_in if report.tokens_in is None else report.tokens_in,
+            hot.tokens_out if report.tokens_out is None else report.tokens_out,
+            hot.session,
+            report.verb,
+            report.digest,
+            after.status,
+            after.version,
+            after.failures,
+            after.wake_at,
+            hot.agent_type,
+            report.tokens_cached or hot.tokens_cached,
+        ),
     )
 
 

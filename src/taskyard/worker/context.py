@@ -8,7 +8,6 @@ import json
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from time import monotonic, time_ns
 from typing import Any, Unpack
@@ -32,7 +31,7 @@ from taskyard.worker.attempt_spans import record_call, step_span
 from taskyard.worker.cheap_lane.batch_provider import Provider
 from taskyard.worker.cheap_lane.model_calls import call_model
 from taskyard.worker.control import Stopped, Suspended
-from taskyard.worker.current import enclosing_step, within_step
+from taskyard.worker.current import within_enclosing_step, within_step
 from taskyard.worker.fetch import fetch
 from taskyard.worker.handlers import as_json
 from taskyard.worker.inbox import Inbox
@@ -40,8 +39,6 @@ from taskyard.worker.output import AttemptOutput
 from taskyard.worker.spending import Dollars, ModelCall, Ran, StepCost, Totals, call_of, step_facts
 from taskyard.worker.sync_context import StepName, SyncContext, Work
 from taskyard.yard import Yard
-
-LONGEST_KIND = 200  # characters: with a digest of the whole, and a number, it makes the name of a step
 
 
 class Context:
@@ -55,26 +52,37 @@ class Context:
     task: Task  # as it was when it was claimed
     lease: Lease  # what finishes this attempt; whoever has it can do so
     agent_type: str  # of the agent that does the work
-    answered_by: str | None  # who gave the answer that `ask` got last: human:NAME, link:RECIPIENT, timeout
     artifacts: list[str]  # what was stored by `artifact` so far
+    answered_by: str | None = None  # who gave the answer that `ask` got last: human:NAME, link:RECIPIENT, timeout
+    stopped: str | None = None  # why the attempt is over; None while it goes on
+    is_ending = False  # a call is under way that may end the attempt: its answer says how it ended
+    is_over = False  # the handler has returned or raised
+    _ordinals: dict[str, int]  # the latest number of each kind of step
+    _latest_progress: Json = None
+    _output: AttemptOutput | None = None
+    _steps: dict[str, Json] | None = None  # that are stored; None: not read yet
 
     def __init__(self, yard: Yard, task: Held, agent_type: str | None = None, batch: Provider | None = None) -> None:
-        self.yard, self.batch = yard, batch
-        self._stopped: str | None = None
-        self.is_ending = False  # a call is under way that may end the attempt: its answer says how it ended
-        self.began = monotonic()
-        self.is_over = False  # the handler has returned or raised
-        self._ordinals: dict[str, int] = {}
-        self.task = task
+        self.yard, self.batch, self.task = yard, batch, task
         self.id, self.lease, self.attempt = task.id, task.lease, task.attempt
         self.agent_type = agent_type or task.agent or ""
         self.spent = Totals(model=next(iter(task.models), None))
-        self.answered_by, self.artifacts = None, []
-        self._latest_progress: Json = None
-        append = partial(yard.streams.append, task.id, task.lease)
-        self.output = AttemptOutput(task.id, append, lambda: self.stop("lease_lost"))
-        self._loop: asyncio.AbstractEventLoop | None = None  # in which its handler runs
-        self._steps: dict[str, Json] | None = None  # that are stored; None: not read yet
+        self.began, self.artifacts, self._ordinals = monotonic(), [], {}
+        self.handler_loop: asyncio.AbstractEventLoop | None = None  # in which its handler runs
+
+    @property
+    def output(self) -> AttemptOutput:
+        """What the attempt says while it works."""
+        # Made when it is asked for: it refers to its context, which makes garbage that only the collector finds.
+        if self._output is None:
+            append = partial(self.yard.streams.append, self.id, self.lease)
+            self._output = AttemptOutput(self.id, append, lambda: self.stop("lease_lost"))
+        return self._output
+
+    @property
+    def has_output(self) -> bool:
+        """Whether it has said anything."""
+        return self._output is not None
 
     # What the task is
 
@@ -190,9 +198,7 @@ class Context:
         Inside of a step, the name begins with that of the step: what is numbered there shifts no number elsewhere when
         a later attempt finds the step done.
         """
-        kind = f"{step}/{kind}" if (step := enclosing_step()) else kind
-        if len(kind) > LONGEST_KIND:
-            kind = f"{kind[:LONGEST_KIND]}~{sha256(kind.encode()).hexdigest()[:16]}"
+        kind = within_enclosing_step(kind)
         self._ordinals[kind] = self._ordinals.get(kind, 0) + 1
         return f"{kind}:{self._ordinals[kind]}"
 
@@ -427,9 +433,9 @@ class Context:
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
         """The event loop of the worker, in which the calls of this context are made."""
-        if self._loop is None:
+        if self.handler_loop is None:
             raise LookupError("the attempt has not begun: its handler is not running")
-        return self._loop
+        return self.handler_loop
 
     @property
     def sync(self) -> SyncContext:
@@ -438,28 +444,20 @@ class Context:
 
     # For the runner
 
-    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        """The handler is about to run, in this loop."""
-        self._loop = loop
-
     async def report_spent(self) -> HeartbeatAnswer:
         """Report what was spent so far, also while the attempt is being stopped."""
         return await self.yard.heartbeat(self.id, self.lease, progress=self._latest_progress, **self.spent.report())
 
     def stop(self, word: str) -> None:
         """The attempt is over: the next call of the handler says so."""
-        self._stopped = word
-
-    @property
-    def stopped(self) -> str | None:
-        """Why the attempt is over; None while it goes on."""
-        return self._stopped
+        self.stopped = word
 
     @asynccontextmanager
     async def ending(self) -> AsyncGenerator[None]:
         """While a call may end the attempt, a lost lease is expected: the call's answer says how it ended."""
         self._check()
-        await self.output.flush()  # nothing can be appended afterwards
+        if self.has_output:
+            await self.output.flush()  # nothing can be appended afterwards
         self.is_ending = True
         try:
             yield
@@ -490,8 +488,8 @@ class Context:
         return self.task.spec.constraints.max_cost
 
     def _check(self) -> None:
-        if self._stopped is not None:
-            raise Stopped(self._stopped)
+        if self.stopped is not None:
+            raise Stopped(self.stopped)
 
     def _session(self) -> Mapping[str, Any]:
         """What this runtime may go on with; nothing, where another one has pinned it."""

@@ -41,14 +41,12 @@ class AttemptOutput:
         self._timer: asyncio.TimerHandle | None = None
         self._sending: asyncio.Task[None] | None = None
         self._lock = asyncio.Lock()
-        self.is_used = False
         self._is_closed = False
 
     async def say(self, kind: str, text: str = "", data: Json = None) -> None:
         """Take it; it is written within a quarter of a second. Where much has gathered, it waits for the writing."""
         if self._is_closed or (not text and data is None):
             return
-        self.is_used = True
         self._take(kind, text, data)
         if self._characters >= GATHERED_BYTES:
             await self._make_room()

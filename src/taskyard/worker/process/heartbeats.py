@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 from collections.abc import Callable, Sequence
 from time import monotonic
 
@@ -59,22 +58,18 @@ class HeartbeatSender:
     """Keeps the leases of one process alive, and passes on what it hears about them."""
 
     def __init__(self) -> None:
+        # Workers add and remove while the sender reads: each is one step of the dictionary, so nothing is locked.
         self._held: dict[str, HeldAttempt] = {}
-        self._lock = threading.Lock()
 
     def add(self, task: Held, since: float, on_word: Callable[[str, str], object]) -> None:
         """Keep this lease, which was asked for at `since` on the monotonic clock."""
-        attempt = HeldAttempt(task, since, on_word)
-        with self._lock:
-            self._held[task.lease] = attempt
+        self._held[task.lease] = HeldAttempt(task, since, on_word)
 
     def remove(self, lease: str) -> None:
-        with self._lock:
-            self._held.pop(lease, None)
+        self._held.pop(lease, None)
 
     def held(self) -> list[HeldAttempt]:
-        with self._lock:
-            return list(self._held.values())
+        return list(self._held.values())
 
     # Heartbeats
 
@@ -161,5 +156,4 @@ class HeartbeatSender:
 
     def _has_settled(self) -> bool:
         now = monotonic()
-        with self._lock:
-            return any(now - attempt.since > SETTLED for attempt in self._held.values())
+        return any(now - attempt.since > SETTLED for attempt in self.held())

@@ -249,7 +249,7 @@ class Worker:
                 await self._end_without_output(context, error)
             else:
                 context.is_over = True
-                if context.output.is_used:
+                if context.has_output:
                     await context.output.close()
                 await self._hand_in(context, output)
         except LeaseLost:
@@ -317,7 +317,7 @@ class Worker:
             arguments = handler.arguments(context.payload)
         except (TypeError, ValueError) as error:
             raise Fail("invalid_input", described(error)) from error
-        context.begin(asyncio.get_running_loop())
+        context.handler_loop = asyncio.get_running_loop()
         enter_task(context)
         if handler.is_async:
             return await handler.function(context, *arguments)
