@@ -53,6 +53,7 @@ async def places(yard: Yard) -> dict[str, str]:
         "streaming": f"/tasks/{streaming.id}",
         "running-task": f"/tasks/{running.id}",
         "dead-task": f"/tasks/{letter.task.id}",
+        "board": "/board",
         "dags": "/dags",
         "dag": f"/dags/{dag.id}",
         "gantt": f"/dags/{dag.id}?view=gantt",

@@ -38,6 +38,7 @@ const Tasks = lazy(() => import("./pages/tasks/tasks"));
 const Task = lazy(() => import("./pages/task/task"));
 const NewTask = lazy(() => import("./pages/new/new-task"));
 const NewDag = lazy(() => import("./pages/new/new-dag"));
+const Board = lazy(() => import("./pages/board/board"));
 const Dags = lazy(() => import("./pages/dags/dags"));
 const Dag = lazy(() => import("./pages/dag/dag"));
 const DeadLetters = lazy(() => import("./pages/dead-letters/dead-letters"));
@@ -67,6 +68,7 @@ const router = createBrowserRouter([
           { path: "tasks", Component: Tasks },
           { path: "tasks/new", Component: NewTask },
           { path: "tasks/:taskId", Component: Task },
+          { path: "board", Component: Board },
           { path: "dags", Component: Dags },
           { path: "dags/new", Component: NewDag },
           { path: "dags/:dagId", Component: Dag },

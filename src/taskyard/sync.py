@@ -16,6 +16,7 @@ from taskyard.features.agents.service import Agents
 from taskyard.features.approvals.service import Approvals
 from taskyard.features.artifacts.service import Artifacts
 from taskyard.features.audit.service import Audit
+from taskyard.features.board.service import Boards
 from taskyard.features.breakers.service import Breakers
 from taskyard.features.budgets.service import Budgets
 from taskyard.features.cutovers.service import Cutovers
@@ -81,6 +82,7 @@ class SyncYard:
         self.approvals = SyncApprovals(yard.approvals, wait)
         self.artifacts = SyncArtifacts(yard.artifacts, wait)
         self.audit = SyncAudit(yard.audit, wait)
+        self.board = SyncBoards(yard.board, wait)
         self.breakers = SyncBreakers(yard.breakers, wait)
         self.budgets = SyncBudgets(yard.budgets, wait)
         self.dags = SyncDags(yard.dags, wait)
@@ -196,6 +198,11 @@ class SyncAudit:
         self.list = wait(audit.list)
         self.policy = wait(audit.policy)
         self.set_policy = wait(audit.set_policy)
+
+
+class SyncBoards:
+    def __init__(self, board: Boards, wait: Waits) -> None:
+        self.show = wait(board.show)
 
 
 class SyncBreakers:

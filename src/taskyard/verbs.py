@@ -15,6 +15,7 @@ from taskyard.features.attempts.endings.failures import Failures
 from taskyard.features.attempts.notes import Notes
 from taskyard.features.attempts.suspension import Suspension
 from taskyard.features.audit.service import Audit
+from taskyard.features.board.service import Boards
 from taskyard.features.breakers.service import Breakers
 from taskyard.features.budgets.service import Budgets
 from taskyard.features.cutovers.service import Cutovers
@@ -61,6 +62,7 @@ class Verbs:
     arrivals: Arrivals
     artifacts: Artifacts
     audit: Audit
+    board: Boards
     breakers: Breakers
     budgets: Budgets
     bulk: Bulk

@@ -28,6 +28,7 @@ from taskyard.features.attempts.suspension import Suspension
 from taskyard.features.attempts.validation.validators import Validators
 from taskyard.features.audit.audit_feed import AuditFeed
 from taskyard.features.audit.service import Audit
+from taskyard.features.board.service import Boards
 from taskyard.features.breakers.service import Breakers
 from taskyard.features.breakers.trips import BreakerTrips
 from taskyard.features.budgets.service import Budgets
@@ -138,6 +139,7 @@ class Workspace(Verbs):
         self.cancellation = Cancellation(ledger, self.dag_lifecycle, self.validators, self.reviews)
         self.wakeups = WakeUps(ledger, self.cancellation)
         self.queries = Queries(ledger)
+        self.board = Boards(ledger, self.queries)
         self.recall = Recall(ledger)
         self.memory = Memory(ledger, self.recall)
         self.recollection = Recollection(ledger, self.recall, self.notes)

@@ -60,6 +60,7 @@ class Yard:
         self.approvals = verbs.approvals
         self.artifacts = verbs.artifacts
         self.audit = verbs.audit
+        self.board = verbs.board
         self.breakers = verbs.breakers
         self.budgets = verbs.budgets
         self.dags = verbs.dags

@@ -204,6 +204,7 @@ def commands(ids: dict[str, str]) -> dict[str, list[str]]:
         "scores report": [NAME],
         "audit ls": [],
         "batches ls": [],
+        "board": ["--lanes", "subject"],
         "batches show": [ids["task"]],
         "saved-views save": ["hostile", "tasks", "status=ready", "--description", HOSTILE, "--by", f"human:{NAME}"],
         "saved-views ls": [],

@@ -37,6 +37,7 @@ GIVEN: dict[str, Any] = {
     "kind": "overlay_action",
     "misfire": "skip",
     "only": {"a": 1},
+    "lanes": "subject",
     "latest": [{"call": "peek", "old": "[]", "new": "a"}],
     "overlap": "both",
     "overrides": {"code": {"failure_threshold": 3}},

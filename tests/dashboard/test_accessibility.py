@@ -26,6 +26,7 @@ def paths(scene: Scene) -> list[str]:
         *("/", "/tasks", "/dags", "/dead-letters", "/approvals", "/agents", "/queues", "/schedules", "/spend"),
         *("/tasks/new", "/dags/new"),
         *("/audit", "/events", "/deliveries", "/waits", "/scores"),
+        *("/board", "/board?lanes=agent"),
         *(f"/tasks/{scene.dead}", f"/tasks/{scene.running}", f"/dags/{scene.dag}"),
     ]
 

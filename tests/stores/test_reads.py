@@ -286,6 +286,17 @@ async def test_the_tasks_ahead_are_the_ready_ones_of_its_lane_that_come_first(st
     assert await store.ahead(later.lane, later.rank, later.seq, 2) == 2
 
 
+async def test_the_first_ready_tasks_of_each_lane_come_in_the_order_of_their_claims(store: Store):
+    late, first, twin, last = [await given_a_task(store, rank=rank) for rank in (9, 1, 5, 5)]
+    review = await given_a_task(store, rank=7, lane=await lane_of(store, a_lane(type="review")))
+    await given_a_pending_task(store, "signal:go", rank=0)
+    await given_a_running_task(store, rank=0)
+
+    assert await store.first_ready([first.lane], 10) == [first, twin, last, late]
+    assert await store.first_ready([review.lane, first.lane], 2) == [review, first, twin]
+    assert await store.first_ready([], 2) == []
+
+
 async def test_outbox_rows_are_read_by_topic_until_they_are_settled(store: Store):
     rows = [Outbox(HERE, topic, None, f'"{n}"', store.now()) for n, topic in enumerate(["notify", "embed", "notify"])]
     for row in rows:

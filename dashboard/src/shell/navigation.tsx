@@ -10,6 +10,7 @@ import {
   Radio,
   Send,
   ShieldCheck,
+  SquareKanban,
   Stamp,
   ToggleRight,
   Workflow,
@@ -34,6 +35,7 @@ export const PLACES: readonly (readonly Place[])[] = [
   [
     { to: "/", name: "Overview", icon: Gauge, key: "o" },
     { to: "/tasks", name: "Tasks", icon: ListTodo, key: "t" },
+    { to: "/board", name: "Board", icon: SquareKanban, key: "b" },
     { to: "/dags", name: "DAGs", icon: Workflow, key: "g" },
   ],
   [
@@ -49,7 +51,7 @@ export const PLACES: readonly (readonly Place[])[] = [
     { to: "/scores", name: "Scores & variants", icon: FlaskConical, key: "v" },
   ],
   [
-    { to: "/events", name: "Events", icon: Radio, key: "v" },
+    { to: "/events", name: "Events", icon: Radio, key: "n" },
     { to: "/deliveries", name: "Deliveries", icon: Send, key: "d" },
     { to: "/audit", name: "Audit", icon: ShieldCheck, key: "u" },
   ],

@@ -30,6 +30,7 @@ COMMANDS: dict[str, str] = {
     "show": "commands.tasks:show_task",
     "why": "commands.tasks:why",
     "tree": "commands.dags:tree",
+    "board": "commands.board:board",
     "watch": "commands.overview:watch",
     "tui": "programs.tui:tui",
     "events": "commands.events:events",

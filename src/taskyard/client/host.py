@@ -18,6 +18,7 @@ from taskyard.client.attempts import (
     RemoteSuspension,
 )
 from taskyard.client.audit import RemoteAudit
+from taskyard.client.board import RemoteBoards
 from taskyard.client.breakers import RemoteBreakers
 from taskyard.client.budgets import RemoteBudgets
 from taskyard.client.cutovers import RemoteCutovers
@@ -101,6 +102,7 @@ class RemoteVerbs(Verbs):
         self.presets = RemotePresets(connection)
         self.provider_batches = RemoteProviderBatches(connection)
         self.audit = RemoteAudit(connection)
+        self.board = RemoteBoards(connection)
         self.breakers = RemoteBreakers(connection)
         self.budgets = RemoteBudgets(connection)
         self.verification = RemoteVerification(connection)

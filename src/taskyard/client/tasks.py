@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 DEFAULT_LISTED = 50
 
-_SPELLED = {"dag_id": "dag", "parent_id": "parent", "text": "q"}
+SPELLED = {"dag_id": "dag", "parent_id": "parent", "text": "q"}
 
 
 class Minted(NamedTuple):
@@ -70,10 +70,10 @@ def _attempts(document: Any) -> list[AttemptView]:
 
 class RemoteQueries(Remote, Queries):
     history = over_http(Queries.history, calls.GET, reads=_attempts)
-    find = over_http(Queries.find, calls.FIND, names=_SPELLED)
+    find = over_http(Queries.find, calls.FIND, names=SPELLED)
     stats = over_http(Queries.stats, calls.STATS)
-    rows = over_http(Queries.rows, calls.FIND, names=_SPELLED, prepare=lambda given: {**given, "short": True})
-    count = over_http(Queries.count, calls.COUNT, names=_SPELLED)
+    rows = over_http(Queries.rows, calls.FIND, names=SPELLED, prepare=lambda given: {**given, "short": True})
+    count = over_http(Queries.count, calls.COUNT, names=SPELLED)
     suggest = over_http(Queries.suggest, calls.SUGGEST)
     relations = over_http(Queries.relations, calls.RELATIONS)
 

@@ -338,6 +338,13 @@ class Store(Protocol):
         """The ready task that was enqueued first."""
         ...
 
+    async def first_ready(self, lanes: Sequence[LaneId], limit: int) -> list[Hot]:
+        """The ready tasks of each lane that come first, by rank and then by `seq`: at most `limit` of each lane.
+
+        Reads no more rows than lanes and tasks that it answers.
+        """
+        ...
+
     async def ahead(self, lane: LaneId, rank: int, seq: int, limit: int) -> int:
         """How many ready tasks of the lane come before this place, counted up to the limit."""
         ...

@@ -353,6 +353,10 @@ class MemoryStore(MemoryStreams, Schemaless):
         ready = self._tasks_where(lambda hot: hot.workspace == workspace and hot.status is Status.READY)
         return min(ready, key=lambda hot: hot.seq, default=None)
 
+    async def first_ready(self, lanes: Sequence[LaneId], limit: int) -> list[Hot]:
+        tables = self._tables
+        return [tables.hot[task_id] for lane in lanes for _, _, task_id in tables.ready.get(lane, [])[:limit]]
+
     async def ahead(self, lane: LaneId, rank: int, seq: int, limit: int) -> int:
         return min(limit, bisect_left(self._tables.ready.get(lane, []), (rank, seq)))
 

@@ -315,6 +315,10 @@ async def longest_ready(reader: PostgresReader, workspace: str) -> Hot | None:
     return next(iter(await reader.tasks("longest_ready", workspace)), None)
 
 
+async def first_ready(reader: PostgresReader, lanes: Sequence[LaneId], limit: int) -> list[Hot]:
+    return await reader.tasks("first_ready", lanes, limit)
+
+
 async def ahead(reader: PostgresReader, lane: LaneId, rank: int, seq: int, limit: int) -> int:
     return await reader.value("ahead", lane, rank, seq, limit)
 

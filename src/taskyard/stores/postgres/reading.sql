@@ -320,6 +320,22 @@ from {tasks}
 where task.dag_id = any($1::text[])
 order by task.seq
 
+-- name: first_ready
+select {hot}
+from unnest($1::bigint[]) with ordinality as asked (lane, place)
+cross join lateral (
+  select ready.rank, ready.seq
+  from yard.ready
+  where ready.lane = asked.lane
+  and ready.band = 0
+  and ready.share = 0
+  order by ready.rank, ready.seq
+  limit $2
+) as first
+join {tasks}
+on task.seq = first.seq
+order by asked.place, first.rank, first.seq
+
 -- name: ahead
 select count(*)
 from (

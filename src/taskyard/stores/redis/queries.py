@@ -359,6 +359,10 @@ async def longest_ready(reader: RedisReader, workspace: str) -> Hot | None:
     return next(iter(encoding.parse_hots(await reader.run("longest_ready", workspace))), None)
 
 
+async def first_ready(reader: RedisReader, lanes: Sequence[LaneId], limit: int) -> list[Hot]:
+    return encoding.parse_hots(await reader.run("first_ready", limit, *_with_length(list(map(str, lanes)))))
+
+
 async def ahead(reader: RedisReader, lane: LaneId, rank: int, seq: int, limit: int) -> int:
     return await reader.run("ahead", lane, rank, seq, limit)
 

@@ -371,6 +371,16 @@ function reads.tally()
   return found
 end
 
+function reads.first_ready()
+  local limit, found = take_number(), {}
+  for _, lane in ipairs(take_many()) do
+    for _, row in ipairs(rows_at(redis.call('ZRANGE', yard .. 'ready:' .. lane, 0, limit - 1))) do
+      found[#found + 1] = row
+    end
+  end
+  return found
+end
+
 function reads.ahead()
   local key, rank, seq, limit = yard .. 'ready:' .. take(), take(), take_number(), take_number()
   local count = redis.call('ZCOUNT', key, '-inf', '(' .. rank)

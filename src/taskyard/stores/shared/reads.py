@@ -126,6 +126,9 @@ class Reads(ABC):
     async def longest_ready(self, workspace: str) -> Hot | None:
         return await self._query("longest_ready", workspace)
 
+    async def first_ready(self, lanes: Sequence[LaneId], limit: int) -> list[Hot]:
+        return await self._query("first_ready", lanes, limit)
+
     async def ahead(self, lane: LaneId, rank: int, seq: int, limit: int) -> int:
         return await self._query("ahead", lane, rank, seq, limit)
 

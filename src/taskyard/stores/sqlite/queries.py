@@ -311,6 +311,11 @@ def longest_ready(connection: apsw.Connection, workspace: str) -> Hot | None:
     return next(iter(_tasks(connection, "longest_ready", workspace)), None)
 
 
+def first_ready(connection: apsw.Connection, lanes: Sequence[LaneId], limit: int) -> list[Hot]:
+    with snapshot(connection):
+        return [hot for lane in lanes for hot in _tasks(connection, "first_ready", lane, limit)]
+
+
 def ahead(connection: apsw.Connection, lane: LaneId, rank: int, seq: int, limit: int) -> int:
     place = {"lane": lane, "rank": rank, "seq": seq, "limit": limit}
     return connection.execute(SQL["ahead"], place).get

@@ -239,6 +239,18 @@ from {task}
 where task.dag_id in (select value from json_each(?))
 order by task.seq
 
+-- name: first_ready
+-- From the ready ones on: their key has them in order, so the first are read and no others.
+select {waiting}
+from ready
+cross join task
+on task.seq = ready.seq
+where ready.lane = ?
+and ready.band = 0
+and ready.share = 0
+order by ready.rank, ready.seq
+limit ?
+
 -- name: ahead
 select count(*)
 from (

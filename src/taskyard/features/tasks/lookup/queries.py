@@ -212,6 +212,10 @@ class Queries:
 
     async def rows_by_id(self, task_ids: Sequence[TaskId]) -> dict[TaskId, TaskRow]:
         hots = [hot for hot in (await self._store.load(task_ids)).values() if hot.workspace == self._workspace]
+        return await self.rows_of(hots)
+
+    async def rows_of(self, hots: Sequence[Hot]) -> dict[TaskId, TaskRow]:
+        """One line for each of these rows, but for those that were pruned since the rows were read."""
         costs = await self.costs_of(hots)
         return {task.id: row_of(task, costs[task.id]) for task in await self.tasks(hots)}
 
