@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from taskyard import sweeper
-from taskyard.features.retention import pruning
+from taskyard.features.retention import pruning, pruning_pace
 from taskyard.features.retention import rules as retention
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Cursor, Prunable
-from taskyard.yard import Yard
+from taskyard.yard import Yard, local_yard
 from tests.graphs import claim_all, given_a_graph, task, work_off
 from tests.interference import while_pruning
 from tests.yards import OpenYard, given_an_agent
@@ -65,26 +65,43 @@ async def test_removals_do_not_wait_among_the_commits_of_others(yard: Yard, cloc
 
 
 class Pieces:
-    """What pruning asks the store for, which answers as ever; `act` happens while the first piece is removed."""
+    """What pruning asks the store for, which answers as ever; what happens while each piece is removed, `acts` say."""
 
-    def __init__(self, yard: Yard, monkeypatch: pytest.MonkeyPatch, act: Callable[[], Awaitable[object]]) -> None:
+    def __init__(self, yard: Yard, monkeypatch: pytest.MonkeyPatch, *acts: Callable[[], Awaitable[object]]) -> None:
         self.sizes: list[int] = []
-        self.begins: list[Cursor] = []
         self._prunable = yard.store.prunable
-        self._act = act
+        self._acts = list(acts)
         monkeypatch.setattr(yard.store, "prunable", self.prunable)
 
     async def prunable(self, before: Any, limit: int, *, dead_too: bool, after: Cursor) -> Prunable:
-        if not self.sizes:
-            await self._act()
+        if self._acts:
+            await self._acts.pop(0)()
         self.sizes.append(limit)
-        self.begins.append(after)
         return await self._prunable(before, limit, dead_too=dead_too, after=after)
+
+
+class Seconds:
+    """The clock of pruning, which stands still but for its rests and what a test says."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        self.rests: list[float] = []
+        monkeypatch.setattr(pruning_pace, "monotonic", lambda: self.now)
+        monkeypatch.setattr(pruning_pace, "sleep", self.rest)
+
+    async def rest(self, seconds: float) -> None:
+        self.rests.append(round(seconds, 6))
+        self.now += seconds
+
+
+async def nothing() -> None:
+    return None
 
 
 async def test_pieces_are_small_while_others_work(yard: Yard, clock: ManualClock, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(retention, "SMALL_PIECE", 1)
     await given_old_tasks(yard, clock)
+    Seconds(monkeypatch)
     pieces = Pieces(yard, monkeypatch, lambda: yard.enqueue("other"))
 
     await yard.on_store.sweeper.make_room(at_length=True)
@@ -92,25 +109,43 @@ async def test_pieces_are_small_while_others_work(yard: Yard, clock: ManualClock
     assert pieces.sizes == [3, 1, 3, 3, 3]
 
 
-async def test_pruning_rests_after_a_piece_while_others_work(
+async def test_pruning_rests_after_each_piece_while_others_work_so_that_its_rate_holds(
     yard: Yard, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(retention, "BESIDE_OTHERS", 1e-9)
+    monkeypatch.setattr(retention, "BESIDE_OTHERS", 10.0)
     await given_old_tasks(yard, clock)
-    begun = asyncio.Event()
+    seconds = Seconds(monkeypatch)
+    pruner = local_yard(yard.store, yard.local.ledger.options)
 
     async def work() -> None:
-        await yard.enqueue("other")
-        begun.set()
+        await pruner.enqueue("other")
+        seconds.now += 0.1
 
-    pieces = Pieces(yard, monkeypatch, work)
-    pruning = asyncio.create_task(yard.on_store.sweeper.make_room(at_length=True))
-    await begun.wait()
-    for _ in range(50):  # calls, each of which would let the next piece begin
-        await yard.find(limit=1)
+    async def work_long() -> None:
+        await pruner.enqueue("other")
+        seconds.now += 0.4
 
-    assert (pieces.sizes, pruning.done()) == ([3], False)
-    pruning.cancel()
+    Pieces(yard, monkeypatch, work, work_long, work)
+
+    await pruner.on_store.sweeper.make_room(at_length=True)
+
+    # Three a piece at ten a second. The second takes longer than that, so it and the third, which makes up for it, are
+    # followed by half of the time that they took.
+    assert seconds.rests == [0.2, 0.2, 0.05]
+
+
+async def test_pruning_rests_while_another_process_works(
+    yard: Yard, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(retention, "BESIDE_OTHERS", 10.0)
+    await given_old_tasks(yard, clock)
+    seconds = Seconds(monkeypatch)
+    pruner = local_yard(yard.store, yard.local.ledger.options)
+    Pieces(yard, monkeypatch, nothing, lambda: yard.enqueue("other"), nothing)
+
+    await pruner.on_store.sweeper.make_room(at_length=True)
+
+    assert [rest > 0 for rest in seconds.rests] == [False, True, False]
 
 
 async def test_a_graph_that_grows_while_it_is_removed_is_not_counted(yard: Yard, clock: ManualClock):

@@ -1,5 +1,7 @@
 """What retention may remove."""
 
+from collections.abc import Callable
+
 import pytest
 
 from taskyard.core.changes import Edge
@@ -47,30 +49,65 @@ def test_neither_a_spawned_task_nor_a_neighbour_keeps_anything():
 
 
 @pytest.mark.parametrize(
-    ("most", "others_work", "size"), [(500, False, 500), (500, True, 250), (30, False, 30), (30, True, 30)]
+    ("most", "others_work", "is_behind", "size"),
+    [
+        (500, False, False, 500),
+        (500, True, False, 250),
+        (500, True, True, 500),
+        (30, False, False, 30),
+        (30, True, False, 30),
+    ],
 )
-def test_a_piece_is_small_where_others_work(most: int, others_work: bool, size: int):
-    assert retention.piece_size(most, others_work=others_work) == size
+def test_a_piece_is_small_where_others_work_and_the_rate_is_kept(
+    most: int, others_work: bool, is_behind: bool, size: int
+):
+    assert retention.piece_size(most, others_work=others_work, is_behind=is_behind) == size
 
 
 @pytest.mark.parametrize(
-    ("looked_at", "took", "rest"),
+    ("debt", "took", "rest"),
     [
-        (2_100, 0.1, 0.9),  # quicker than the rate: until the second is over
-        (2_100, 0.5, 0.5),
-        (2_100, 0.8, 0.8),  # slower: as long as it took
-        (0, 0.2, 0.2),  # everything was kept: the look took its time too
+        (2_300, 0.1, 1.0),  # ahead: until the rate has caught up
+        (230, 0.4, 0.2),  # slow: half as long as it took
+        (-2_300, 0.2, 0.1),  # behind: the same
     ],
 )
-def test_beside_others_pruning_keeps_to_a_rate_and_to_half_of_the_time(looked_at: int, took: float, rest: float):
-    assert retention.rest_after(looked_at, took, others_work=True) == pytest.approx(rest)
-    assert retention.rest_after(looked_at, took, others_work=False) == 0
+def test_beside_others_pruning_rests_until_its_debt_is_worked_off_and_half_as_long_as_it_worked(
+    debt: float, took: float, rest: float
+):
+    assert retention.rest_after(debt, took) == pytest.approx(rest)
 
 
-def test_at_that_rate_what_is_promised_is_removed_in_a_second():
-    clock, removed, took = 0.0, 0, 0.012
-    while clock + took <= 10:
-        removed += retention.SMALL_PIECE
-        clock += took + retention.rest_after(retention.SMALL_PIECE, took, others_work=True)
+def test_a_task_that_is_kept_counts_a_quarter():
+    assert retention.debt_after(0, removed=100, kept=0, passed=0) == 100
+    assert retention.debt_after(0, removed=0, kept=100, passed=0) == 25
 
-    assert 2_000 * 10 <= removed <= 2_200 * 10
+
+def test_what_is_behind_is_made_up_for_up_to_a_second_of_it():
+    assert retention.debt_after(0, removed=0, kept=0, passed=0.5) == -1_150
+    assert retention.debt_after(-1_150, removed=500, kept=0, passed=3600) == -2_300 + 500
+
+
+def removed_in(seconds: float, *, took: Callable[[int], float], pause_every: float = 1e9) -> int:
+    """How many tasks are removed beside others in so many seconds, by a clock that only this moves."""
+    clock = counted_at = debt = 0.0
+    removed, next_pause = 0, pause_every
+    while clock < seconds:
+        size = retention.piece_size(500, others_work=True, is_behind=debt < 0)
+        clock += took(size)
+        debt = retention.debt_after(debt, removed=size, kept=0, passed=clock - counted_at)
+        counted_at = clock
+        removed += size
+        clock += retention.rest_after(debt, took(size))
+        if clock > next_pause:  # the duty has run out, and is taken again a second later
+            clock, next_pause = clock + 1, clock + 1 + pause_every
+    return removed
+
+
+@pytest.mark.parametrize("waits", [0.005, 0.06, 0.1])  # seconds that a piece waits for others, however large it is
+def test_beside_others_more_than_2000_tasks_a_second_are_removed_and_not_many_more(waits: float):
+    def took(size: int) -> float:
+        return waits + size * 60e-6
+
+    assert 2_100 * 60 <= removed_in(60, took=took) <= 2_400 * 60
+    assert removed_in(60, took=took, pause_every=10) >= 2_000 * 60

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from itertools import compress
-from time import monotonic
 from typing import NamedTuple
 
 from taskyard.core.changes import ChangeSet, Committed, RecordChange, expected
@@ -18,6 +16,7 @@ from taskyard.features.artifacts.orphans import OrphanObjects
 from taskyard.features.inbox.transcripts import Transcripts
 from taskyard.features.metrics.service import MetricCounts
 from taskyard.features.retention import rules as retention
+from taskyard.features.retention.pruning_pace import PruningPace
 from taskyard.features.retention.service import Retention
 from taskyard.ledger.ledger import Ledger
 from taskyard.stores.contract import FROM_THE_OLDEST
@@ -51,7 +50,7 @@ class Pruning:
         self._retention = retention
         self._pruned_through = FROM_THE_OLDEST
         self._events_pruned_through = 0
-        self._others_work = False  # this process committed while the last piece was removed, or in the rest before it
+        self._pace = PruningPace(ledger)
 
     async def prune(self) -> PruneStep:
         """Remove the next pieces of what is old enough; the answer counts tasks."""
@@ -75,18 +74,16 @@ class Pruning:
         at again only by the next pass.
         """
         dead_too = await self._some_prune_dead()
-        pruned, commits = 0, self._ledger.queue.commits
+        pruned = 0
         for _ in range(MOST_PIECES):
-            began = monotonic()
-            size = retention.piece_size(PIECE, others_work=self._others_work)
+            size = self._pace.begin_piece(PIECE)
             piece = await self._store.prunable(before, size, dead_too=dead_too, after=self._pruned_through)
             self._pruned_through = piece.cursor or FROM_THE_OLDEST
-            pruned += await self._remove(piece.tasks)
+            removed = await self._remove(piece.tasks)
+            pruned += removed
             if piece.cursor is None:
                 return PruneStep(pruned)
-            self._others_work, commits = self._ledger.queue.commits != commits, self._ledger.queue.commits
-            took = monotonic() - began
-            await asyncio.sleep(retention.rest_after(len(piece.tasks), took, others_work=self._others_work))
+            await self._pace.rest(removed=removed, kept=len(piece.tasks) - removed)
         return PruneStep(pruned, more=True)
 
     async def _prunable_before(self) -> Micros:

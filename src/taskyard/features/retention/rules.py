@@ -12,7 +12,10 @@ from taskyard.core.task import Hot, Status, TaskId, dag_of
 DEFAULT_DAYS = 7.0  # where nobody has given another number
 MOST_DAYS = 36_500
 SMALL_PIECE = 250  # tasks, where others work meanwhile: each of their commits may have to wait for a piece
-BESIDE_OTHERS = 2_100.0  # finished tasks a second, where others work meanwhile: a little above what is promised
+BESIDE_OTHERS = 2_300.0  # finished tasks removed a second, where others work meanwhile: somewhat above what is promised
+KEPT_COUNTS = 0.25  # of a removed task: one that is looked at and kept takes about so much of the time
+MOST_CREDIT = 2_300.0  # tasks that pruning may be behind its rate and make up for
+LEAST_REST = 0.5  # of the time that a piece took: others have a third of the time for themselves
 
 
 def checked_days(days: float) -> float:
@@ -21,18 +24,29 @@ def checked_days(days: float) -> float:
     return float(days)
 
 
-def piece_size(most: int, *, others_work: bool) -> int:
-    """How many finished tasks the next piece looks at."""
-    return min(most, SMALL_PIECE) if others_work else most
+def piece_size(most: int, *, others_work: bool, is_behind: bool) -> int:
+    """How many finished tasks the next piece looks at.
 
-
-def rest_after(looked_at: int, took: float, *, others_work: bool) -> float:
-    """Seconds that pruning rests after a piece of so many tasks that took so long.
-
-    Beside others it keeps to a rate, however quick it is, and to half of the time, however slow. A quiet yard is pruned
-    as fast as it goes.
+    Pruning that is behind its rate waits for others at each step of a piece, and a larger piece has no more steps.
     """
-    return max(looked_at / BESIDE_OTHERS - took, took) if others_work else 0.0
+    return min(most, SMALL_PIECE) if others_work and not is_behind else most
+
+
+def debt_after(debt: float, *, removed: int, kept: int, passed: float) -> float:
+    """How many tasks pruning is ahead of its rate beside others, after a piece; below 0: behind it.
+
+    `debt` is that of the piece before, `passed` the seconds since it was counted. A second of what is behind is made
+    up for, so that the rate holds over time and not only within a piece.
+    """
+    return max(debt - passed * BESIDE_OTHERS, -MOST_CREDIT) + removed + kept * KEPT_COUNTS
+
+
+def rest_after(debt: float, took: float) -> float:
+    """Seconds that pruning rests beside others after a piece that took so long.
+
+    Until its debt is worked off, however quick it is, and half as long as the piece took, however slow.
+    """
+    return max(debt / BESIDE_OTHERS, LEAST_REST * took)
 
 
 def is_plain(hot: Hot) -> bool:
