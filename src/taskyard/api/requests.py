@@ -156,6 +156,9 @@ class SpentSoFar(RequestBody):
 
 class SendHeartbeat(Leased, SpentSoFar):
     progress: Any = None
+    rate_limited_sec: float | None = Field(
+        None, ge=0, le=3600, description="A provider wants no more calls for so long: like tasks wait, too."
+    )
 
 
 class HeartbeatOf(SendHeartbeat):

@@ -170,7 +170,12 @@ class RemoteSuspension(Remote, Suspension):
 def _beat(heartbeat: Heartbeat) -> BatchItem:
     return BatchItem(
         heartbeat.task_id,
-        parts(lease=heartbeat.lease, progress=heartbeat.progress, **heartbeat.spent),
+        parts(
+            lease=heartbeat.lease,
+            progress=heartbeat.progress,
+            rate_limited_sec=heartbeat.rate_limited_sec,
+            **heartbeat.spent,
+        ),
     )
 
 

@@ -444,9 +444,15 @@ class Context:
 
     # For the runner
 
-    async def report_spent(self) -> HeartbeatAnswer:
+    async def report_spent(self, rate_limited_sec: float | None = None) -> HeartbeatAnswer:
         """Report what was spent so far, also while the attempt is being stopped."""
-        return await self.yard.heartbeat(self.id, self.lease, progress=self._latest_progress, **self.spent.report())
+        return await self.yard.heartbeat(
+            self.id,
+            self.lease,
+            progress=self._latest_progress,
+            rate_limited_sec=rate_limited_sec,
+            **self.spent.report(),
+        )
 
     def stop(self, word: str) -> None:
         """The attempt is over: the next call of the handler says so."""

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from tests.worker.gateway.upstream import (
     Exchange,
     ScriptedProvider,
     completion,
+    cut_completion,
     cut_message,
     held_message,
     message,
@@ -195,6 +197,19 @@ async def test_a_rate_limit_reaches_the_program_and_parks_the_task_when_the_prog
     assert (record["status"], record["failure"], record["cost_usd"]) == (429, "rate_limit", None)
 
 
+async def test_other_workers_leave_a_busy_model_alone_though_the_program_goes_on(yard: Yard) -> None:
+    with provider(refusal(429, retry_after="120"), message) as upstream:
+        details = await outcome(yard, program(upstream.gateway, "print([ask(*MESSAGES)[0], ask(*MESSAGES)[0]])"))
+
+    assert (details.status, details.result) == (Status.COMPLETED, "[429, 200]")
+    (throttle,) = await yard.queues.throttles()
+    assert (throttle.type, throttle.model) == ("code", None)  # as tasks of this kind are told apart
+    assert 50 < (throttle.until - yard.now()) / 1_000_000 <= 60  # half of the wait
+    await yard.enqueue("code")
+    await yard.agents.register("other")
+    assert await yard.claim("other") == []
+
+
 async def test_a_program_that_gets_over_a_rate_limit_completes(yard: Yard) -> None:
     with provider(refusal(429, retry_after="0"), message) as upstream:
         details = await outcome(
@@ -241,6 +256,18 @@ async def test_a_stream_that_is_cut_off_ends_with_an_error_and_is_counted_as_far
     assert json.loads(last.splitlines()[1][6:])["error"]["type"] == "api_error"
     assert spent(details)[1:3] == (1000, 1)
     assert (await records(yard))[0]["failure"] == "502"
+
+
+async def test_a_completion_that_is_cut_off_before_its_usage_came_is_counted_by_its_text(yard: Yard) -> None:
+    with provider(cut_completion) as upstream:
+        details = await outcome(yard, program(upstream.gateway, "print(ask(*CHAT, stream=True)[0])"))
+        asked = -(-len(json.dumps(upstream.heard[0].body)) // 4)
+
+    assert spent(details)[1:] == (asked, 3, "gpt-4o")  # nine characters are three tokens, about
+    assert details.attempts[0].cost == ceil(asked * 2.5 + 3 * 10)
+    (record,) = await records(yard)
+    assert (record["is_estimate"], record["failure"]) == (True, "502")
+    assert f"about {asked} tokens in, 3 out" in record["text"]
 
 
 async def test_a_provider_that_is_away_is_an_error_of_its_own_shape(yard: Yard) -> None:

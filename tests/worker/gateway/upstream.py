@@ -212,6 +212,16 @@ def streamed_completion(exchange: Exchange) -> None:
     exchange.end_stream()
 
 
+def cut_completion(exchange: Exchange) -> None:
+    """A stream of OpenAI that ends before its usage comes."""
+    exchange.begin_stream()
+    chunk = {"object": "chat.completion.chunk", "model": "gpt-4o"}
+    for text in ("Hello", " you"):
+        exchange.event({**chunk, "choices": [{"index": 0, "delta": {"role": "assistant", "content": text}}]})
+    exchange.piece(b'data: {"object": "chat')
+    exchange.close_connection = True
+
+
 def streamed_response(exchange: Exchange) -> None:
     """Of OpenAI's responses."""
     exchange.begin_stream()

@@ -93,13 +93,17 @@ def heartbeat(
     cache_read: CacheRead = None,
     cache_write: CacheWrite = None,
     model: Model = None,
+    rate_limited_sec: Annotated[
+        float | None,
+        typer.Option("--rate-limited", help="A provider wants no more calls for so many seconds: others wait, too."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Keep the lease, and hear what there is to know."""
     spent = _spent(cost, input_tokens, output_tokens, cache_read, cache_write, model)
 
     async def use(yard: Yard) -> HeartbeatAnswer:
-        return await yard.heartbeat(await find_task(yard, task), lease, **spent)
+        return await yard.heartbeat(await find_task(yard, task), lease, rate_limited_sec=rate_limited_sec, **spent)
 
     answer = in_yard(context, use)
     value: dict[str, Json] = {"id": answer.task_id, "words": list[Json](answer.words), "stop": answer.must_stop}

@@ -9,7 +9,7 @@ from secrets import token_hex
 from time import monotonic
 from typing import Unpack
 
-from taskyard.core import transitions
+from taskyard.core import throttle, transitions
 from taskyard.core.agent import AgentStatus, RegisteredAgent
 from taskyard.core.changes import Beat, ChangeSet
 from taskyard.core.claiming import PARKED_PER_CLAIM, ClaimPlan
@@ -19,8 +19,8 @@ from taskyard.core.lease import Lease, asked, mint, numbered, seal, seal_stem, t
 from taskyard.core.outcomes import Report
 from taskyard.core.planning import Planning
 from taskyard.core.task import AgentId, Definition, Failure, Hot, Reason, Status, TaskId
-from taskyard.core.units import SECOND, Micros
-from taskyard.definition import arguments
+from taskyard.core.units import HOUR, SECOND, Micros
+from taskyard.definition import arguments, fields
 from taskyard.features.agents.rules import PULSE_EVERY
 from taskyard.features.attempts.conversations import Conversations
 from taskyard.features.attempts.endings.failure_path import receipt
@@ -243,10 +243,21 @@ class Claims:
         return await self._ledger.commit(decide)
 
     async def heartbeat(
-        self, task_id: str, lease: str, *, progress: Json = None, **spent: Unpack[Spent]
+        self,
+        task_id: str,
+        lease: str,
+        *,
+        progress: Json = None,
+        rate_limited_sec: float | None = None,
+        **spent: Unpack[Spent],
     ) -> HeartbeatAnswer:
-        """Keep the lease, say how it goes, and hear what there is to know."""
-        (answer,) = await self.heartbeat_many([Heartbeat(task_id, lease, progress, **spent)])
+        """Keep the lease, say how it goes, and hear what there is to know.
+
+        `rate_limited_sec`: a provider wants no more calls for so long. The attempt goes on, and others wait as they
+        do after a failure with `rate_limit`.
+        """
+        beat = Heartbeat(task_id, lease, progress, rate_limited_sec=rate_limited_sec, **spent)
+        (answer,) = await self.heartbeat_many([beat])
         return answer
 
     async def heartbeat_many(self, heartbeats: Sequence[Heartbeat]) -> list[HeartbeatAnswer]:
@@ -262,6 +273,9 @@ class Claims:
         agents = {each.hot.agent for each in extended if each.hot and each.accepted and each.hot.agent}
         if unnoted := sorted(filter(self._is_to_be_noted, agents)):
             await self._note(unnoted)
+        for heartbeat, each in zip(heartbeats, extended, strict=True):
+            if heartbeat.rate_limited_sec is not None and each.accepted and each.hot is not None:
+                await self._throttle(each.hot, heartbeat.rate_limited_sec)
         planning = await self._ledger.configuration.current()
         answers: list[HeartbeatAnswer] = []
         for beat, each in zip(beats, extended, strict=True):
@@ -273,6 +287,24 @@ class Claims:
             else:
                 answers.append(await self._signals(hot, planning))
         return answers
+
+    async def _throttle(self, hot: Hot, wait_sec: float) -> None:
+        """Slow down the tasks that are like this one to a claimer: they would call the same model."""
+        field = "rate_limited_sec"
+        wait = arguments.duration(field, fields.number(wait_sec, field, least=0, most=HOUR // SECOND))
+        lane = await self._ledger.lane_of(hot)
+        where = throttle.scope(lane.type, lane.model)
+
+        async def decide() -> tuple[ChangeSet | None, None]:
+            now, planning = self._ledger.now(), await self._ledger.configuration.fresh()
+            standing = planning.throttles.get(where)
+            slowed = throttle.throttled(self._workspace, where, standing, wait=wait, now=now)
+            if slowed is None:
+                return None, None
+            record, event = slowed
+            return ChangeSet(records=(record,), events=(event,), at=now), None
+
+        await self._ledger.commit(decide)
 
     async def check_leases(self, leases: Sequence[tuple[str, str]]) -> list[HeartbeatAnswer]:
         """What a heartbeat for each task and lease would say of an attempt that is over. Writes nothing.

@@ -33,6 +33,7 @@ class Heartbeat(NamedTuple):
     tokens_cache_read: int | None = None
     tokens_cache_write: int | None = None
     model: str | None = None
+    rate_limited_sec: float | None = None  # for how long a provider wants no more calls of its model
 
     @property
     def spent(self) -> Spent:

@@ -52,6 +52,8 @@ READ_WITHIN = 60.0  # seconds that a request may take to come in
 KEPT_ALIVE = 75.0  # seconds that an idle connection stays: longer than programs wait before they use it again
 PARTING = 5.0  # seconds for the calls that are cut off to be counted
 NEEDED = ("genai_prices", "httpx", "uvicorn", "uvicorn.protocols.http.h11_impl")
+UNSAID = 60.0  # seconds to leave a provider alone that did not say for how long
+LONGEST_WAIT = 3600.0  # seconds
 SHOWN = 300  # characters of what a provider refused with
 
 
@@ -254,6 +256,8 @@ class AttemptEndpoint:
 
     async def _account(self, call: ForwardedCall, operation: str) -> None:
         """Report what a call cost under the lease, and keep a record of it among the task's events."""
+        if call.trouble is not None:
+            call.usage.estimate()
         ran, used = (call.began, time_ns()), call.usage.call
         await prices.load([used.model])
         cost, task = used.cost, self._task
@@ -266,14 +270,18 @@ class AttemptEndpoint:
         task.spent.add(used)
         record_call(used, used.model, ran, operation=operation, failure=call.failure)
         record = _record(call, used, None if cost is None else str(to_usd(cost)), ran[1] - ran[0])
+        if call.diagnosis is not None and call.diagnosis.reason is Reason.RATE_LIMIT:
+            asked = call.diagnosis.retry_after_sec
+            record["rate_limited_sec"] = min(UNSAID if asked is None else asked, LONGEST_WAIT)
         # What goes beyond the maximum ends the attempt when it is reported: nothing can be recorded afterwards.
         is_last = task.max_cost is not None and task.cost > task.max_cost
         for step in (self._record, self._report) if is_last else (self._report, self._record):
             await step(record)
 
-    async def _report(self, _: Mapping[str, Any]) -> None:
+    async def _report(self, record: Mapping[str, Any]) -> None:
+        """What was spent; and that the provider is busy, which other workers hear of whatever this program does."""
         try:
-            answer = await self._task.report_spent()
+            answer = await self._task.report_spent(record.get("rate_limited_sec"))
         except TaskyardError as error:
             logger.warning("%s: what was spent is reported later: %s", self._task.id, error)
             return
@@ -302,7 +310,8 @@ class AttemptEndpoint:
 def _record(call: ForwardedCall, used: ModelCall, cost_usd: str | None, took: int) -> dict[str, Any]:
     tokens, seconds = used.tokens, round(took / 1e9, 3)
     name = visible(used.model or call.asked.path)
-    counts = f"{tokens.input} tokens in, {tokens.output} out" if call.usage.is_known else "usage unknown"
+    about = "about " if call.usage.is_estimate else ""
+    counts = f"{about}{tokens.input} tokens in, {tokens.output} out" if call.usage.is_known else "usage unknown"
     price = "" if cost_usd is None else f", ${cost_usd}"
     failed = "" if call.is_done else f"; failed: {call.failure}"
     facts = {
@@ -312,6 +321,7 @@ def _record(call: ForwardedCall, used: ModelCall, cost_usd: str | None, took: in
         "status": call.status,
         "failure": call.failure,
         "tokens": tokens._asdict() if call.usage.is_known else None,
+        "is_estimate": call.usage.is_estimate,
         "cost_usd": cost_usd,
         "seconds": seconds,
     }

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
-from taskyard.core.json_value import is_mapping
+from taskyard.core.json_value import is_list, is_mapping
 from taskyard.features.budgets.token_counts import anthropic_usage, openai_usage
 from taskyard.worker.gateway.upstreams import ANTHROPIC, Provider
 from taskyard.worker.spending import ModelCall
@@ -15,7 +16,9 @@ MOST_EVENT = 32 << 20  # bytes: the last event of a stream may repeat the whole 
 LONGEST_NAME = 255  # characters of a model's name that the yard stores
 _END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _LONGEST_END = 4
-_USAGE, _MODEL = b'"usage"', b'"model"'
+_USAGE, _MODEL, _DELTA = b'"usage"', b'"model"', b'delta"'
+_NO_TEXT = frozenset({"id", "index", "name", "role", "type"})  # members of a delta that no model has written
+TOKEN = 4  # characters of a token in an estimate: more than most texts have, fewer than code has
 
 
 class EventTooLong(Exception):
@@ -49,8 +52,8 @@ class EventSplitter:
 
 
 def data_of(event: bytes) -> Any:
-    """The document in an event; None where it has none, or one that says nothing of usage."""
-    if _USAGE not in event and _MODEL not in event:
+    """The document in an event; None where it has none, or one that says nothing of usage and brings no text."""
+    if _USAGE not in event and _MODEL not in event and _DELTA not in event:
         return None
     lines = [line[5:].lstrip(b" ") for line in event.splitlines() if line.startswith(b"data:")]
     return document_in(b"\n".join(lines))
@@ -64,10 +67,13 @@ def document_in(text: bytes) -> Any:
 
 
 class CallUsage:
-    """What is known of the usage of one call."""
+    """What is known of the usage of one call, and what can be said of one that was cut off before that was known."""
 
-    def __init__(self, provider: Provider, model: str | None) -> None:
+    def __init__(self, provider: Provider, model: str | None, asked: int = 0) -> None:
         self._provider = provider
+        self._asked = asked  # bytes of the request
+        self._streamed = 0  # characters that came in deltas
+        self.is_estimate = False
         self.model: str | None = None  # as asked for, until an answer names it
         self._usage: dict[str, Any] = {}
         self.learn({"model": model})
@@ -79,18 +85,40 @@ class CallUsage:
         inner = next((each for name in ("message", "response") if is_mapping(each := document.get(name))), document)
         if isinstance(model := inner.get("model"), str) and model and model.isprintable():
             self.model = model[:LONGEST_NAME]
+        deltas = [document.get("delta"), *(each.get("delta") for each in _mappings(document.get("choices")))]
+        self._streamed += sum(map(_length, deltas))
         for usage in (inner.get("usage"), document.get("usage")):
             if is_mapping(usage):
                 self._usage |= {str(name): value for name, value in usage.items() if value is not None}
 
     @property
     def is_known(self) -> bool:
-        return bool(self._usage)
+        return bool(self._usage) or self.is_estimate
+
+    def estimate(self) -> None:
+        """The stream was cut off: what came of it is paid for, though its usage comes with its end."""
+        self.is_estimate = self._streamed > 0
 
     @property
     def call(self) -> ModelCall:
         counts = anthropic_usage(self._usage) if self._provider is ANTHROPIC else openai_usage(self._usage)
+        if self.is_estimate:
+            counts["input_tokens"] = counts["input_tokens"] or -(-self._asked // TOKEN)
+            counts["output_tokens"] = max(counts["output_tokens"], -(-self._streamed // TOKEN))
         return ModelCall(**counts, model=self.model, provider=self._provider.name)
+
+
+def _mappings(value: Any) -> list[Mapping[str, Any]]:
+    return [each for each in value if is_mapping(each)] if is_list(value) else []
+
+
+def _length(delta: Any) -> int:
+    """How many characters of a model's text are in a delta, whatever its shape."""
+    if isinstance(delta, str):
+        return len(delta)
+    if is_mapping(delta):
+        return sum(_length(each) for name, each in delta.items() if name not in _NO_TEXT)
+    return sum(map(_length, delta)) if is_list(delta) else 0
 
 
 def is_only_usage(document: Any) -> bool:

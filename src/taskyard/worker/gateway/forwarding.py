@@ -83,7 +83,7 @@ class ForwardedCall:
         self.route = route
         self.asked = asked
         self._hides_usage = counts  # the program did not ask for it
-        self.usage = CallUsage(upstream.provider, model)
+        self.usage = CallUsage(upstream.provider, model, len(asked.body))
         self.began = time_ns()
         self.status: int | None = None  # of the provider's answer
         self.diagnosis: Diagnosis | None = None  # why the provider refused it, where that has a reason of its own
