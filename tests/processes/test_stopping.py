@@ -37,7 +37,7 @@ async def test_after_the_grace_period_the_task_is_given_back_and_the_process_end
     await given_back(yard, task_id)
 
 
-@pytest.mark.parametrize("how", ["waits", "blocks"])
+@pytest.mark.parametrize("how", ["waits", "blocks", "early"])
 async def test_a_second_signal_gives_the_task_back_and_ends_the_process_at_once(
     yard: Yard, url: str, crew: Crew, how: str
 ):

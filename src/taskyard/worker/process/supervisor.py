@@ -31,7 +31,7 @@ from taskyard.yard import Yard, twin_of
 logger = logging.getLogger("taskyard.worker")
 LOOK = 0.25  # seconds between looks whether the handlers' loop goes on
 BLOCKED_LOOKS = 4  # unanswered one after the other: it is blocked
-LAST_RELEASE = 2.0  # seconds in which leases are given back before a process is ended by force
+LAST_RELEASE = 5.0  # seconds in which leases are given back before a process is ended by force
 AGAIN = 0.5  # seconds until what has not ended is cancelled again
 CLOSING = 2.0  # seconds that the second connection has to close
 
@@ -47,7 +47,7 @@ class Supervisor:
         self._yard = yard
         # Called in the thread at the first signal; says within how many seconds the process ends by itself.
         self._on_signal = on_signal
-        self._twin: Yard | None = None
+        self._twin: asyncio.Future[Yard] | None = None  # the second connection, once it is open; None: there is none
         self._signals: Signals | None = None
         self._signalled = 0  # the number of the first signal
         self._handlers_loop: asyncio.AbstractEventLoop | None = None
@@ -101,14 +101,15 @@ class Supervisor:
         if self._signals is not None:
             works.append(self._hear_signals(self._signals))
         if twin is not None:
-            works += [self.heartbeats.keep_time(), self._keep_leases(twin)]
+            self._twin = self._loop.create_future()
+            works += [self.heartbeats.keep_time(), self._keep_leases(twin, self._twin)]
         tasks = [asyncio.create_task(work) for work in works]
         try:
             await self._over.wait()
         finally:
             await _ended(tasks)
 
-    async def _keep_leases(self, twin: Yard | None) -> None:
+    async def _keep_leases(self, twin: Yard | None, opened: asyncio.Future[Yard]) -> None:
         """Open the second connection, for as long as that takes, and keep the leases through it."""
         while twin is not None:
             try:
@@ -121,10 +122,10 @@ class Supervisor:
             await asyncio.sleep(PAUSE)
             twin = twin_of(self._yard)
         if twin is not None:
+            opened.set_result(twin)
             await self._keep_leases_through(twin)
 
     async def _keep_leases_through(self, twin: Yard) -> None:
-        self._twin = twin
         works = (
             self.heartbeats.beat(twin),
             self.heartbeats.listen(twin),
@@ -135,7 +136,6 @@ class Supervisor:
         try:
             await asyncio.wait(tasks)
         finally:
-            self._twin = None
             await _ended(tasks)
             with suppress(TimeoutError, TaskyardError):
                 await asyncio.wait_for(twin.close(), CLOSING)
@@ -218,14 +218,17 @@ class Supervisor:
         """Give back what is held, as far as that can be done in a moment, and end the process."""
         held = self.heartbeats.held()
         logger.error("%s: gives back %d tasks, and ends", why, len(held))
-        with suppress(TimeoutError):
+        try:
             async with asyncio.timeout(LAST_RELEASE):
                 await self._release(held)
+        except TimeoutError:
+            logger.warning("the store did not answer: the tasks are taken back when their leases run out")
         end_process(128 + self._signalled)
 
     async def _release(self, held: list[HeldAttempt]) -> None:
         if self._twin is not None:
-            await asyncio.gather(*(_released(self._twin, each) for each in held))
+            twin = await asyncio.shield(self._twin)  # a signal may come before the second connection is open
+            await asyncio.gather(*(_released(twin, each) for each in held))
 
 
 async def _released(yard: Yard, attempt: HeldAttempt) -> None:
