@@ -37,6 +37,7 @@ class FakeProvider:
     port: int = 0
     now: Callable[[], float] = time
     ends_at_once: bool = True  # a batch is completed when it is first looked at
+    cancels_after: float = 0  # seconds from its beginning on: a batch that is to be cancelled is so
     answers: int | None = None  # that a batch has when it is cancelled or expires; None: all
     refusals: list[tuple[int, dict[str, str]]] = field(default_factory=list[tuple[int, dict[str, str]]])  # of batches
     batches: list[Batch] = field(default_factory=list[Batch])
@@ -66,7 +67,7 @@ class FakeProvider:
         batch.status = status
 
     def look(self, batch: Batch) -> Batch:
-        if batch.status == "cancelling":
+        if batch.status == "cancelling" and self.now() >= batch.created_at + self.cancels_after:
             self.end(batch, "cancelled", self.answers or 0)
         elif batch.status == "in_progress" and self.now() >= batch.created_at + DAY:
             self.end(batch, "expired", self.answers or 0)

@@ -22,6 +22,9 @@ class JoinBatch(Leased):
     gather_sec: Annotated[Seconds, Field(description="How long calls are gathered for.")] = 60
     cancel_sec: Annotated[Seconds, Field(description="How long the provider may take to cancel a batch.")] = 600
     ordinary_sec: Annotated[Seconds, Field(description="How long an ordinary call takes at most.")] = 300
+    may_pay_twice: Annotated[
+        bool, Field(description="False: the deadline gives way where the provider may still answer the call.")
+    ] = True
 
 
 class CallsOfBatch(Leased):

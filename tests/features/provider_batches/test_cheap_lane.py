@@ -1,6 +1,8 @@
 """Tasks that wait for a provider's batch: gathered, answered at the batch price, and never late."""
 
+import json
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -141,6 +143,30 @@ async def test_a_batch_is_cancelled_for_a_deadline_and_nothing_is_late_or_paid_f
         ended = (await yard.get(task.id)).completed_at
         assert ended is not None
         assert ended <= deadline
+    assert (await yard.verify()).ok
+
+
+@pytest.mark.parametrize("may_pay_twice", [True, False])
+async def test_of_deadline_and_price_the_one_that_the_agent_chose_goes_first(
+    yard: Yard, clock: ManualClock, provider: FakeProvider, kind: str, may_pay_twice: bool
+):
+    provider.ends_at_once, provider.cancels_after, provider.answers = False, 7200, 1
+    deadline = Micros(clock.now() + 3600 * SECOND)
+    task = await yard.enqueue("read", prompt="page", service="batch", deadline=to_iso(deadline), max_cost_usd="1")
+
+    await drain(yard, [reader(kind, provider, terms=replace(TERMS, may_pay_twice=may_pay_twice))], clock=clock)
+
+    details = await yard.get(task.id)
+    assert details.completed_at is not None
+    assert (details.completed_at <= deadline) is may_pay_twice
+    assert provider.billed["page"] == len(provider.direct) + 1 == (2 if may_pay_twice else 1)
+    told = [
+        json.loads(each.event.data or "{}")
+        for each in await yard.events(limit=1000)
+        if each.event.event == "task.batched"
+    ]
+    assert [each["outcome"] for each in told] == ["given_up" if may_pay_twice else "late", "answered"]
+    assert sum(await costs(yard, task.id)) == ORDINARY[kind] // 2 + (ORDINARY[kind] if may_pay_twice else 0)
     assert (await yard.verify()).ok
 
 

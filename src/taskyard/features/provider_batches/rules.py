@@ -162,6 +162,12 @@ def released(record: Record) -> RecordChange:
     return RecordChange(record.kind, record.workspace, record.id, record.version, body)
 
 
+def waiting_on(record: Record, wait: int) -> RecordChange:
+    """The item of a call whose task waits for its answer once more."""
+    body = cast(dict[str, Json], {**ITEM.of(record), "wait": wait})
+    return RecordChange(record.kind, record.workspace, record.id, record.version, body)
+
+
 def settled(item: CallBody, workspace: str, dag_id: DagId | None, cost: MicroUsd) -> tuple[Spend, ...]:
     """What was reserved goes back where it was taken; what the call cost is charged where its attempt is."""
     agent, at = AgentId(item["agent"]), item["claimed_at"]

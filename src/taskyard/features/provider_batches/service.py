@@ -72,12 +72,15 @@ class ProviderBatches:
         gather_sec: float = 60,
         cancel_sec: float = 600,
         ordinary_sec: float = 300,
+        may_pay_twice: bool = True,
     ) -> BatchCall:
         """Have a model call made in a batch of the provider, and wait for its answer without a slot.
 
         The task is suspended, with what it reserved; its handler is run again when there is an answer, and the same
         call then gets it. `ordinary`: the call is to be made now instead, because the deadline is near, or the provider
-        has let the call expire. What the provider refuses is answered to one attempt; the next one tries again.
+        has let the call expire. Where a provider that was asked to cancel has not said by then what became of the call,
+        it is made now as well, for the deadline goes first; with `may_pay_twice=False` the task waits on, and may be
+        late. What the provider refuses is answered to one attempt; the next one tries again.
         """
         name = arguments.name("name", name)
         provider, group = arguments.name("provider", provider), arguments.name("group", group)
@@ -100,7 +103,8 @@ class ProviderBatches:
                 return None, _SUSPENDED
             stands = rules.standing(await self._notes.of(hot), name)
             if stands.number and stands.outcome is None:
-                return await self._given_up(hot, name, stands), _ORDINARY
+                kept = None if may_pay_twice else await self._kept_waiting(hot, name, stands)
+                return (await self._given_up(hot, name, stands), _ORDINARY) if kept is None else (kept, _SUSPENDED)
             if stands.outcome is not None:
                 match CallOutcome(str(stands.outcome["outcome"])):
                     case CallOutcome.ANSWERED:
@@ -200,16 +204,37 @@ class ProviderBatches:
             events=(_event(hot, "expired", stands.batch_id, now),),
             at=now,
         )
-        record = await self._store.record(rules.KIND, self._workspace, rules.item_id(stands.batch_id, stands.custom_id))
+        record, batch, may_come = await self._call_under_way(stands)
         if record is None:
             return noted
-        batch_id = TaskId(stands.batch_id)
-        batch = (await self._store.load([batch_id])).get(batch_id)
-        may_come = batch is not None and not batch.status.is_final and not rules.is_open(batch)
+        if may_come:
+            noted = noted._replace(events=(_event(hot, "given_up", stands.batch_id, now),))
         spends = rules.settled(ITEM.of(record), self._workspace, hot.dag_id, MicroUsd(0))
         change = rules.released(record) if may_come else rules.over(record)
         expects = noted.expects if batch is None or may_come else (*noted.expects, expected(batch))
         return noted._replace(records=(change,), spends=spends, expects=expects)
+
+    async def _call_under_way(self, stands: rules.CallStanding) -> tuple[Record | None, Hot | None, bool]:
+        """The call that waits, the row of its batch, and whether the provider may still answer it."""
+        batch_id = TaskId(stands.batch_id or "")
+        record = await self._store.record(rules.KIND, self._workspace, rules.item_id(batch_id, stands.custom_id or ""))
+        batch = (await self._store.load([batch_id])).get(batch_id)
+        return record, batch, batch is not None and not batch.status.is_final and not rules.is_open(batch)
+
+    async def _kept_waiting(self, hot: Hot, name: str, stands: rules.CallStanding) -> ChangeSet | None:
+        """The time is over, but the provider has the call, and it is not to be paid for twice: its batch will end."""
+        record, batch, may_come = await self._call_under_way(stands)
+        if record is None or batch is None or not may_come:
+            return None
+        now, type_ = self._ledger.now(), await self._ledger.type_of(hot)
+        step = outcomes.suspended(
+            hot, Report("suspend", name), type_=type_, blockers=[batch_blocker(batch.id)], wake_at=None, now=now
+        )
+        return step._replace(
+            records=(rules.waiting_on(record, step.changes[0].after.wait),),
+            expects=(expected(batch),),
+            events=(_event(hot, "late", batch.id, now),),
+        )
 
     def _reported_once(self, hot: Hot, name: str, stands: rules.CallStanding) -> ChangeSet | None:
         if stands.reported_in is not None:

@@ -21,6 +21,9 @@ class BatchTerms:
     gather_sec: float = 60  # that calls are gathered for, from the first one on
     ordinary_sec: float = 300  # before the deadline: the last moment for a call that has no answer from its batch
     cancel_sec: float = 600  # before that: a batch without an answer is cancelled, which takes the provider a while
+    # Where a provider has not said in time what became of a call: True, it is made in the ordinary way as well, so that
+    # it is not late; False, it is waited for, so that it is not paid for twice.
+    may_pay_twice: bool = True
     poll_sec: float = 30  # between looks at a batch, at first; longer as the batch gets older
     longest_poll_sec: float = 300
     # After a crash while a batch was being sent: the provider's list is searched when what was under way has ended.

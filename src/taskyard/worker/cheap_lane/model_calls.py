@@ -42,6 +42,7 @@ async def _join(task: Context, provider: BatchProvider, name: str, request: Json
         gather_sec=terms.gather_sec,
         cancel_sec=terms.cancel_sec,
         ordinary_sec=terms.ordinary_sec,
+        may_pay_twice=terms.may_pay_twice,
     )
     match call.state:
         case CallState.WAITING:
