@@ -23,6 +23,8 @@ _OBEYED = re.compile("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last i
 
 def visible(text: str) -> str:
     """The text, with everything that a terminal or a reader's eye would obey shown as an escape."""
+    if text.isascii() and text.isprintable():
+        return text  # nearly always, and much sooner known
     return _OBEYED.sub(_escaped, text)
 
 

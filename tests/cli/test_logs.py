@@ -26,6 +26,10 @@ SECRETS = {
     "a URL's password": "postgresql://ada:hunter2@db.example/yard",
     "a URL's password with a colon and an at": "postgresql://ada:hunt:er2@hunter2@db.example/yard",
     "a password by its name": "password=hunter2 host=db",
+    "a secret by its name": "SECRET: hunter2",
+    "keys by their names": "api_key=hunter2 ApiKey=hunter2",
+    "a header in capitals": "BASIC aHVudGVyMg==",
+    "a name with a letter that is another's small one": "pa\u017fsword=hunter2",
 }
 PROOFS = ("hunter2", "hunt:", "aHVudGVy", LEASE.removeprefix("lease_").partition(".")[0])
 
