@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
 from contextlib import suppress
 from dataclasses import asdict
 from time import monotonic
@@ -76,18 +75,7 @@ class RemoteEvents(Remote, Events):
         page = (await self.connection.ask(calls.EVENTS, query={"order": "newest", "limit": 1}))["events"]
         return page[0]["seq"] if page else 0
 
-    async def tail(self, *, after: int = 0, **wanted: Unpack[Wanted]) -> AsyncGenerator[StoredEvent, None]:
-        """Every event from a sequence number on, and each new one as it comes; none is skipped. Filters as in `events`.
-
-        Any number may follow in one process: the newest events are read once for all of them.
-        """
-        which = EventFilter(**wanted)
-        takes_all = which.takes_all  # nearly always, and many follow
-        while True:
-            for stored in await self._feed.next(after):
-                after = stored.seq
-                if takes_all or which.matches(stored):
-                    yield stored
+    tail = Events.tail  # it follows the feed
 
     async def _mark(self, mark: int, wait_sec: float) -> int:
         answer = await self.connection.ask(calls.CHANGED, query={"mark": mark, "wait_sec": wait_sec}, wait_sec=wait_sec)
