@@ -23,8 +23,8 @@ async def rates(store: str, urls: Urls, *, tasks: int, rounds: int) -> Table:
         return _case(urls, name, act, number)
 
     cases = [
-        case("enqueue one at a time", _one_at_a_time, tasks // 10),
-        case(f"enqueue, {IN_FLIGHT} in flight", _in_flight, tasks // 4),
+        case("enqueue one at a time", one_at_a_time, tasks // 10),
+        case(f"enqueue, {IN_FLIGHT} in flight", in_flight, tasks // 4),
         case(f"enqueue in bulk, {BULK:,} at once", _in_bulk, tasks),
         case("drain one at a time", _drain_one_at_a_time, tasks // 20),
         case(f"drain, {BATCH} at once", _drain, tasks),
@@ -54,13 +54,13 @@ def _case(urls: Urls, name: str, act: Callable[[Yard, int], Awaitable[None]], nu
     return Case(name=name, once=once, count=counted)
 
 
-async def _one_at_a_time(yard: Yard, number: int) -> None:
+async def one_at_a_time(yard: Yard, number: int) -> None:
     for _ in range(number):
         await yard.enqueue(TYPE, payload=PAYLOAD)
 
 
-async def _in_flight(yard: Yard, number: int) -> None:
-    await asyncio.gather(*(_one_at_a_time(yard, number // IN_FLIGHT) for _ in range(IN_FLIGHT)))
+async def in_flight(yard: Yard, number: int) -> None:
+    await asyncio.gather(*(one_at_a_time(yard, number // IN_FLIGHT) for _ in range(IN_FLIGHT)))
 
 
 async def _in_bulk(yard: Yard, number: int) -> None:

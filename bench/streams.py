@@ -143,11 +143,11 @@ async def main(asked: argparse.Namespace) -> None:
     print(f"  server, of a core: {speaking:.3f}; silent attempts: {silent:.3f}; streams: {speaking - silent:.3f}")
 
 
-async def ready(url: str) -> None:
-    async with asyncio.timeout(30):
+async def ready(url: str, token: str | None = None) -> None:
+    async with asyncio.timeout(120):
         while True:
             try:
-                async with taskyard.connect(url) as yard:
+                async with taskyard.connect(url, token=token) as yard:
                     await yard.mark()
                     return
             except taskyard.TaskyardError:

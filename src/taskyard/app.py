@@ -220,7 +220,7 @@ def mcp_mount() -> Mount | None:
     try:
         from taskyard.mcp.streamable_http import McpMount  # noqa: PLC0415 - the MCP server is an extra
     except ModuleNotFoundError as missing:
-        if missing.name not in ("mcp", "httpx"):
+        if missing.name not in ("mcp", "httptools"):
             raise
         return None
     return McpMount()
@@ -231,7 +231,8 @@ def a2a_mount() -> Mount | None:
     try:
         from taskyard.a2a.a2a_mount import A2aMount  # noqa: PLC0415 - the A2A server is an extra
     except ModuleNotFoundError as missing:
-        if (missing.name or "").partition(".")[0] not in ("a2a", "google", "httpx", "jsonrpc", "sse_starlette"):
+        libraries = ("a2a", "google", "httptools", "httpx", "jsonrpc", "sse_starlette")
+        if (missing.name or "").partition(".")[0] not in libraries:
             raise
         return None
     return A2aMount()
@@ -402,7 +403,7 @@ def _remote_host(url: str, token: str | None, workspace: str | None, preset: str
         from taskyard.client.host import RemoteHost  # noqa: PLC0415 - most yards are local
         from taskyard.client.transport.connection import Connection  # noqa: PLC0415 - its HTTP library is an extra
     except ModuleNotFoundError as missing:
-        if missing.name != "httpx":
+        if missing.name != "httptools":
             raise
         raise InvalidInput("url", "needs the HTTP client: pip install 'taskyard[client]'") from missing
     connection = Connection(url, token, patience=call_timeout)

@@ -23,7 +23,7 @@ main()
 """
 NEEDS = {
     "serve": ("fastapi", ["serve"], "server"),
-    "a remote yard": ("httpx", ["--url", "http://127.0.0.1:1", "ls"], "client"),
+    "a remote yard": ("httptools", ["--url", "http://127.0.0.1:1", "ls"], "client"),
     "a judge": ("httpx", ["work", "--judge", "http://127.0.0.1:1", "--judge-model", "m"], "client"),
     "a gateway": ("httpx", ["work", "--exec", "true", "--gateway"], "gateway"),
     "PostgreSQL": ("asyncpg", ["--url", "postgresql://127.0.0.1:1/yard", "ls"], "postgres"),

@@ -2,13 +2,18 @@ import { ArrowUpDown } from "lucide-react";
 import { useId, useState } from "react";
 
 import { api } from "@/api/client";
-import { say } from "@/language/say";
 import { Action } from "@/parts/action";
 import { tierOf } from "@/parts/format";
 
 import { isWaiting, nameOf, type Subject } from "./subject";
 
-const TIERS = [5, 20, 50, 70, 90]; // one priority of each
+const TIERS = [
+  { name: "critical", priority: 5 },
+  { name: "high", priority: 20 },
+  { name: "normal", priority: 50 },
+  { name: "low", priority: 70 },
+  { name: "background", priority: 90 },
+];
 
 interface SetPriorityProps {
   task: Subject & { priority: number };
@@ -21,14 +26,14 @@ export function SetPriority({ task, small = false }: SetPriorityProps) {
   const field = useId();
   return (
     <Action
-      label={say("Priority")}
+      label="Priority"
       icon={ArrowUpDown}
       needs="steer"
       small={small}
-      disabled={isWaiting(task.status) ? undefined : say("It does not wait any more, so there is no line to move in.")}
+      disabled={isWaiting(task.status) ? undefined : "It does not wait any more, so there is no line to move in."}
       onOpen={() => setPriority(String(task.priority))}
-      title={say("Priority of “{task}”", { task: nameOf(task) })}
-      confirm={say("Move it")}
+      title={`Priority of “${nameOf(task)}”`}
+      confirm="Move it"
       command={`taskyard priority ${task.id} ${priority || "50"}`}
       ready={/^\d+$/.test(priority)}
       run={() =>
@@ -37,22 +42,22 @@ export function SetPriority({ task, small = false }: SetPriorityProps) {
           body: { priority: Number(priority) },
         })
       }
-      done={() => say("Its priority is {priority} now", { priority })}
+      done={() => `Its priority is ${priority} now`}
     >
-      <div className="segments" role="group" aria-label={say("Tiers")}>
+      <div className="segments" role="group" aria-label="Tiers">
         {TIERS.map((tier) => (
           <button
-            key={tier}
+            key={tier.name}
             type="button"
-            aria-pressed={tierOf(Number(priority)) === tierOf(tier)}
-            onClick={() => setPriority(String(tier))}
+            aria-pressed={tierOf(Number(priority)) === tier.name}
+            onClick={() => setPriority(String(tier.priority))}
           >
-            {tierOf(tier)}
+            {tier.name}
           </button>
         ))}
       </div>
       <div className="field">
-        <label htmlFor={field}>{say("Priority, lower goes first")}</label>
+        <label htmlFor={field}>Priority, lower goes first</label>
         <input
           id={field}
           type="number"

@@ -3,9 +3,9 @@ import { Ban, Megaphone, PencilLine, RotateCw, type LucideIcon } from "lucide-re
 import { useId, useState } from "react";
 
 import { resolve, type DeadLetter, type Resolution } from "@/api/letters";
-import { say } from "@/language/say";
 import { Action } from "@/parts/action";
 import { quoted } from "@/parts/copy";
+import { plural } from "@/parts/format";
 
 import { Reason } from "./cancel";
 import { MoneyField } from "./money-field";
@@ -22,25 +22,25 @@ interface Way {
 
 const RETRY: Way = {
   resolution: "retry",
-  label: say("Retry"),
+  label: "Retry",
   icon: RotateCw,
-  explains: say("Its attempts are counted from zero again, and what waits behind it goes on when it completes."),
-  done: say("To be tried again"),
+  explains: "Its attempts are counted from zero again, and what waits behind it goes on when it completes.",
+  done: "To be tried again",
 };
 const CANCEL: Way = {
   resolution: "cancel",
-  label: say("Cancel"),
+  label: "Cancel",
   icon: Ban,
-  explains: say("It is given up, with what depends on it."),
-  done: say("Cancelled"),
+  explains: "It is given up, with what depends on it.",
+  done: "Cancelled",
   danger: true,
 };
 const ESCALATE: Way = {
   resolution: "escalate",
-  label: say("Escalate"),
+  label: "Escalate",
   icon: Megaphone,
-  explains: say("It stays dead, is marked as reviewed, and orchestrators hear of it."),
-  done: say("Escalated"),
+  explains: "It stays dead, is marked as reviewed, and orchestrators hear of it.",
+  done: "Escalated",
 };
 
 interface ResolveLettersProps {
@@ -71,23 +71,21 @@ function Resolve({ way, letters, small }: { way: Way; letters: readonly DeadLett
   const [reason, setReason] = useState("");
   const [only] = letters;
   const isOne = letters.length === 1;
-  const which = isOne && only ? `“${nameOf(only)}”` : say("all {number}", { number: letters.length });
+  const which = isOne && only ? `“${nameOf(only)}”` : `all ${letters.length}`;
   return (
     <Action
-      label={isOne ? way.label : say("{label} all {number}", { label: way.label, number: letters.length })}
+      label={isOne ? way.label : `${way.label} all ${letters.length}`}
       icon={way.icon}
       needs="steer"
       danger={way.danger ?? false}
       small={small}
       title={`${way.label} ${which}`}
-      confirm={
-        isOne ? way.label : say("{label} {letters|# letter|# letters}", { label: way.label, letters: letters.length })
-      }
+      confirm={isOne ? way.label : `${way.label} ${plural(letters.length, "letter")}`}
       command={commandOf(letters, way.resolution, reason)}
       run={() => each(letters, (letter) => resolve(letter.id, { resolution: way.resolution, reason }))}
-      done={isOne ? way.done : `${way.done}: ${say("{letters|# letter|# letters}", { letters: letters.length })}`}
+      done={isOne ? way.done : `${way.done}: ${plural(letters.length, "letter")}`}
     >
-      <p>{isOne ? way.explains : `${way.explains} ${say("This is done to each of them.")}`}</p>
+      <p>{isOne ? way.explains : `${way.explains} This is done to each of them.`}</p>
       <Reason value={reason} onChange={setReason} />
     </Action>
   );
@@ -108,12 +106,12 @@ function EditAndRetry({ letter, small }: { letter: DeadLetter; small: boolean })
   const isChanged = Object.keys(spec).length > 0;
   return (
     <Action
-      label={say("Edit and retry")}
+      label="Edit and retry"
       icon={PencilLine}
       needs="steer"
       small={small}
       wide
-      title={say("Edit “{letter}” and retry it", { letter: nameOf(letter) })}
+      title={`Edit “${nameOf(letter)}” and retry it`}
       command={commandOf([letter], "modify_and_retry", reason, spec)}
       ready={data !== null && isChanged}
       onOpen={() => {
@@ -122,14 +120,14 @@ function EditAndRetry({ letter, small }: { letter: DeadLetter; small: boolean })
         setTerms(termsOf(letter));
       }}
       run={() => resolve(letter.id, { resolution: "modify_and_retry", reason, spec })}
-      done={say("To be tried again, as edited")}
+      done="To be tried again, as edited"
     >
       <div className="field">
-        <label htmlFor={`${fields}-prompt`}>{say("Prompt")}</label>
+        <label htmlFor={`${fields}-prompt`}>Prompt</label>
         <textarea id={`${fields}-prompt`} rows={8} value={prompt} onChange={(event) => setPrompt(event.target.value)} />
       </div>
       <div className="field">
-        <label htmlFor={`${fields}-payload`}>{say("Payload (JSON)")}</label>
+        <label htmlFor={`${fields}-payload`}>Payload (JSON)</label>
         <textarea
           id={`${fields}-payload`}
           className="mono"
@@ -141,11 +139,7 @@ function EditAndRetry({ letter, small }: { letter: DeadLetter; small: boolean })
           onChange={(event) => setPayload(event.target.value)}
         />
         <span className="hint" id={`${fields}-hint`} aria-live="polite">
-          {data === null
-            ? say("This is not JSON yet.")
-            : isChanged
-              ? ""
-              : say("Change something, or retry it as it is.")}
+          {data === null ? "This is not JSON yet." : isChanged ? "" : "Change something, or retry it as it is."}
         </span>
       </div>
       <TermsFields terms={terms} onChange={setTerms} />
@@ -190,7 +184,7 @@ function TermsFields({ terms, onChange }: { terms: Terms; onChange: (terms: Term
   return (
     <>
       <div className="field">
-        <label htmlFor={`${fields}-models`}>{say("Models")}</label>
+        <label htmlFor={`${fields}-models`}>Models</label>
         <input
           id={`${fields}-models`}
           value={terms.models}
@@ -198,17 +192,17 @@ function TermsFields({ terms, onChange }: { terms: Terms; onChange: (terms: Term
           onChange={(event) => onChange({ ...terms, models: event.target.value })}
         />
         <span className="hint" id={`${fields}-models-hint`}>
-          {say("Best first, separated by commas; none: any.")}
+          Best first, separated by commas; none: any.
         </span>
       </div>
       <MoneyField
-        label={say("Most that an attempt may cost")}
-        hint={say("In dollars; nothing: no limit.")}
+        label="Most that an attempt may cost"
+        hint="In dollars; nothing: no limit."
         value={terms.cost}
         onChange={(cost) => onChange({ ...terms, cost })}
       />
       <div className="field">
-        <label htmlFor={`${fields}-attempts`}>{say("Attempts")}</label>
+        <label htmlFor={`${fields}-attempts`}>Attempts</label>
         <input
           id={`${fields}-attempts`}
           type="number"

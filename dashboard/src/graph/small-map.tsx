@@ -2,8 +2,6 @@
 import { Panel, useReactFlow, useStore } from "@xyflow/react";
 import { useMemo, useRef, type PointerEvent } from "react";
 
-import { say } from "@/language/say";
-
 import type { Box } from "./collapse";
 import type { Place } from "./layout";
 import { boundsOf, Shapes } from "./shapes";
@@ -41,7 +39,7 @@ export function SmallMap({ boxes, places, path }: SmallMapProps) {
         ref={drawing}
         viewBox={view}
         role="img"
-        aria-label={say("Small map of the graph")}
+        aria-label="Small map of the graph"
         onPointerDown={(event) => {
           event.currentTarget.setPointerCapture(event.pointerId);
           go(event);

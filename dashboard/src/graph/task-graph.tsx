@@ -22,9 +22,8 @@ import {
   type MouseEvent,
 } from "react";
 
-import { say } from "@/language/say";
 import { serverNow } from "@/live/clock";
-
+import { plural } from "@/parts/format";
 import { useMedia } from "@/parts/media";
 
 import { COLLAPSED_FROM, collapse, FOLD, stacksOf, type Drawing } from "./collapse";
@@ -86,19 +85,19 @@ function Graph({ tasks, edges, path, current, onCurrent }: Props) {
             type="button"
             className="button small"
             aria-pressed={follows}
-            title={follows ? say("What runs is kept in view, until you move the graph") : say("Keep what runs in view")}
+            title={follows ? "What runs is kept in view, until you move the graph" : "Keep what runs in view"}
             onClick={() => setFollows(!follows)}
           >
-            <LocateFixed aria-hidden /> {say("Follow")}
+            <LocateFixed aria-hidden /> Follow
           </button>
           {folds.size > 0 && (
             <button
               type="button"
               className="button small"
-              title={say("Draw what a task has spawned, and long chains, as one box each")}
+              title="Draw what a task has spawned, and long chains, as one box each"
               onClick={() => setFolded(folded.size > 0 ? new Set() : new Set(folds.keys()))}
             >
-              {folded.size > 0 ? say("Unfold all") : say("Fold {size|# sub-graph|# sub-graphs}", { size: folds.size })}
+              {folded.size > 0 ? "Unfold all" : `Fold ${plural(folds.size, "sub-graph")}`}
             </button>
           )}
         </span>
@@ -111,13 +110,13 @@ function Graph({ tasks, edges, path, current, onCurrent }: Props) {
               setOpened(new Set());
             }}
           >
-            {isWhole ? say("Stack alike tasks") : say("Draw all {tasks} tasks", { tasks: tasks.length })}
+            {isWhole ? "Stack alike tasks" : `Draw all ${tasks.length} tasks`}
           </button>
         )}
       </div>
       {places === null ? (
         <p className="graph-empty" role="status">
-          {say("Laying out…")}
+          Laying out…
         </p>
       ) : (
         <Canvas
@@ -224,9 +223,7 @@ function Canvas({
     <div
       className={isFar ? "graph-canvas far" : "graph-canvas"}
       role="application"
-      aria-label={say(
-        "Graph of the tasks. Arrows go from task to task, Enter opens one, f folds what is behind it, plus and minus zoom, 0 shows all.",
-      )}
+      aria-label="Graph of the tasks. Arrows go from task to task, Enter opens one, f folds what is behind it, plus and minus zoom, 0 shows all."
       // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
       tabIndex={0}
       onKeyDown={pressed}
@@ -321,13 +318,13 @@ function Legend() {
   return (
     <p className="graph-legend">
       <span>
-        <span className="graph-key critical" /> {say("critical path")}
+        <span className="graph-key critical" /> critical path
       </span>
       <span>
-        <span className="graph-key" /> {say("needs")}
+        <span className="graph-key" /> needs
       </span>
       <span>
-        <span className="graph-key spawned" /> {say("spawned")}
+        <span className="graph-key spawned" /> spawned
       </span>
     </p>
   );

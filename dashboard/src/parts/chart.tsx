@@ -2,7 +2,6 @@
 import { useEffect, useEffectEvent, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
 
-import { say } from "@/language/say";
 import { useTheme } from "@/shell/theme";
 
 import { dayAndClock, dayOf, inShort, span } from "./format";
@@ -56,7 +55,7 @@ export function Chart({ label, at, series, kind = "line", stacked, unit = inShor
           <caption>{label}</caption>
           <thead>
             <tr>
-              <th scope="col">{say("From")}</th>
+              <th scope="col">From</th>
               {series.map((each) => (
                 <th key={each.name} scope="col">
                   {each.name}

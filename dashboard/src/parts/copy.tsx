@@ -2,8 +2,6 @@ import { Check, Copy } from "lucide-react";
 import { useEffect, useState } from "react";
 import { Link } from "react-router";
 
-import { say } from "@/language/say";
-
 import { shortId } from "./format";
 
 const SHOWN = 1500; // milliseconds that a copy is acknowledged
@@ -20,7 +18,7 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
       type="button"
       className="copy"
       title={label}
-      aria-label={copied ? say("Copied") : label}
+      aria-label={copied ? "Copied" : label}
       onClick={async (event) => {
         event.stopPropagation();
         await navigator.clipboard.writeText(text);
@@ -44,7 +42,7 @@ export function Id({ id, to, whole = false }: { id: string; to?: string; whole?:
           {shown}
         </Link>
       )}
-      <CopyButton text={id} label={say("Copy {id}", { id })} />
+      <CopyButton text={id} label={`Copy ${id}`} />
     </span>
   );
 }
@@ -58,7 +56,7 @@ export function Command({ text }: { text: string }) {
   return (
     <div className="command">
       <code>{text}</code>
-      <CopyButton text={text} label={say("Copy the command")} />
+      <CopyButton text={text} label="Copy the command" />
     </div>
   );
 }

@@ -5,7 +5,6 @@ import { useId, useState } from "react";
 import { useLocation, useNavigate } from "react-router";
 
 import { removeView, savedViews, saveView, type ViewedPage } from "@/api/saved-views";
-import { say } from "@/language/say";
 import { useToast } from "@/shell/toasts";
 
 import { Action } from "./action";
@@ -21,19 +20,19 @@ export function SavedViews({ page }: { page: ViewedPage }) {
   const query = search.slice(1);
   const chosen = own.find((each) => each.query === query);
   return (
-    <div className="saved-views" role="group" aria-label={say("Saved views")}>
+    <div className="saved-views" role="group" aria-label="Saved views">
       {own.length > 0 && (
         <span className="saved-views-choice">
           <Bookmark aria-hidden />
           <select
-            aria-label={say("Saved view")}
+            aria-label="Saved view"
             value={chosen?.name ?? ""}
             onChange={(event) => {
               const view = own.find((each) => each.name === event.target.value);
               if (view !== undefined) void navigate(`/${page}?${view.query}`);
             }}
           >
-            <option value="">{say("Views")}</option>
+            <option value="">Views</option>
             {own.map((each) => (
               <option key={each.name} value={each.name}>
                 {each.name}
@@ -55,13 +54,13 @@ function SaveView({ page, query }: { page: ViewedPage; query: string }) {
   const field = useId();
   return (
     <Action
-      label={say("Save this view")}
+      label="Save this view"
       icon={BookmarkPlus}
       needs="steer"
       small
       bare
-      title={say("Save this view")}
-      confirm={say("Save it")}
+      title="Save this view"
+      confirm="Save it"
       command={`taskyard saved-views save ${quoted(name || "NAME")} ${page} ${quoted(query)}`}
       ready={name.trim() !== ""}
       onOpen={() => setName("")}
@@ -69,11 +68,11 @@ function SaveView({ page, query }: { page: ViewedPage; query: string }) {
         await saveView(name.trim(), page, query);
         await client.invalidateQueries(savedViews);
       }}
-      done={() => say("{name} is saved", { name: name.trim() })}
+      done={() => `${name.trim()} is saved`}
     >
-      <p>{say("What is filtered, how it is sorted and which columns there are, for everybody in this workspace.")}</p>
+      <p>What is filtered, how it is sorted and which columns there are, for everybody in this workspace.</p>
       <div className="field">
-        <label htmlFor={field}>{say("Name")}</label>
+        <label htmlFor={field}>Name</label>
         <input id={field} value={name} maxLength={100} onChange={(event) => setName(event.target.value)} />
       </div>
     </Action>
@@ -84,22 +83,22 @@ function RemoveView({ name }: { name: string }) {
   const client = useQueryClient();
   return (
     <Action
-      label={say("Remove the view {name}", { name })}
+      label={`Remove the view ${name}`}
       icon={Trash2}
       needs="steer"
       small
       bare
       danger
-      title={say("Remove the view {name}", { name })}
-      confirm={say("Remove")}
+      title={`Remove the view ${name}`}
+      confirm="Remove"
       command={`taskyard saved-views rm ${quoted(name)}`}
       run={async () => {
         await removeView(name);
         await client.invalidateQueries(savedViews);
       }}
-      done={say("{name} is removed", { name })}
+      done={`${name} is removed`}
     >
-      <p>{say("Nobody finds it under this name any more. Tasks stay as they are.")}</p>
+      <p>Nobody finds it under this name any more. Tasks stay as they are.</p>
     </Action>
   );
 }
@@ -110,11 +109,11 @@ function ShareView() {
     <button
       type="button"
       className="button small square plain"
-      aria-label={say("Copy the address of this view")}
-      title={say("Copy the address of this view")}
+      aria-label="Copy the address of this view"
+      title="Copy the address of this view"
       onClick={async () => {
         await navigator.clipboard.writeText(location.href);
-        tell("good", say("The address is copied: whoever may see this yard sees the same list there"));
+        tell("good", "The address is copied: whoever may see this yard sees the same list there");
       }}
     >
       <Link2 aria-hidden />

@@ -1,7 +1,6 @@
 /** A stretch of time that a list is of: the last hours or days, or from one moment to another. */
 import { useId } from "react";
 
-import { say } from "@/language/say";
 import { serverNow } from "@/live/clock";
 
 import { fromFieldTime, toFieldTime } from "./format";
@@ -14,9 +13,9 @@ export interface Range {
 }
 
 const LAST: readonly [string, number][] = [
-  [say("Last hour"), 3_600],
-  [say("Last 24 hours"), 86_400],
-  [say("Last 7 days"), 7 * 86_400],
+  ["Last hour", 3_600],
+  ["Last 24 hours", 86_400],
+  ["Last 7 days", 7 * 86_400],
 ];
 
 interface TimeRangeProps extends Range {
@@ -28,7 +27,7 @@ export function TimeRange({ since, until, onChange }: TimeRangeProps) {
   const field = useId();
   return (
     <fieldset className="time-range">
-      <legend>{say("Put in")}</legend>
+      <legend>Put in</legend>
       <div className="time-range-last">
         {LAST.map(([words, seconds]) => (
           <button
@@ -41,14 +40,14 @@ export function TimeRange({ since, until, onChange }: TimeRangeProps) {
           </button>
         ))}
       </div>
-      <label htmlFor={`${field}-since`}>{say("from")}</label>
+      <label htmlFor={`${field}-since`}>from</label>
       <input
         id={`${field}-since`}
         type="datetime-local"
         value={since === undefined ? "" : toFieldTime(since)}
         onChange={(event) => onChange({ since: fromFieldTime(event.target.value), until })}
       />
-      <label htmlFor={`${field}-until`}>{say("until")}</label>
+      <label htmlFor={`${field}-until`}>until</label>
       <input
         id={`${field}-until`}
         type="datetime-local"

@@ -2,7 +2,6 @@ import { LogOut, Menu, Moon, Search, Sun } from "lucide-react";
 import { Suspense, useEffect, useRef, useState } from "react";
 import { Link, Outlet, useLocation, useNavigate } from "react-router";
 
-import { say } from "@/language/say";
 import { Loading } from "@/parts/empty";
 import { useLogOut, useSession } from "@/session/session";
 
@@ -30,20 +29,20 @@ export function Layout() {
   return (
     <div className={`layout${menu ? " menu-open" : ""}`}>
       <a className="skip" href="#main">
-        {say("Skip to the page")}
+        Skip to the page
       </a>
       <NavigationKeys />
       <header className="topbar">
         <button
           type="button"
           className="button plain square menu-button"
-          aria-label={say("Menu")}
+          aria-label="Menu"
           aria-expanded={menu}
           onClick={() => setMenu(!menu)}
         >
           <Menu aria-hidden />
         </button>
-        <Link to="/" className="logo-link" aria-label={say("Taskyard: overview")}>
+        <Link to="/" className="logo-link" aria-label="Taskyard: overview">
           <Logo />
         </Link>
         <Finder />
@@ -56,12 +55,7 @@ export function Layout() {
         <Whoami onSettings={() => setSettings(true)} />
       </div>
       {menu && (
-        <button
-          type="button"
-          className="sidebar-veil"
-          aria-label={say("Close the menu")}
-          onClick={() => setMenu(false)}
-        />
+        <button type="button" className="sidebar-veil" aria-label="Close the menu" onClick={() => setMenu(false)} />
       )}
       <Settings open={settings} onClose={() => setSettings(false)} />
       <main id="main" ref={main} tabIndex={-1}>
@@ -78,7 +72,7 @@ function Finder() {
   const navigate = useNavigate();
   const box = useRef<HTMLInputElement>(null);
   const [text, setText] = useState("");
-  useShortcut("/", say("Search, or go to an id"), () => box.current?.focus());
+  useShortcut("/", "Search, or go to an id", () => box.current?.focus());
   return (
     <search className="finder">
       <form
@@ -93,8 +87,8 @@ function Finder() {
         <input
           ref={box}
           type="search"
-          aria-label={say("Search tasks, or go to an id")}
-          placeholder={say("Search tasks or go to an id")}
+          aria-label="Search tasks, or go to an id"
+          placeholder="Search tasks or go to an id"
           value={text}
           onChange={(event) => setText(event.target.value)}
         />
@@ -117,7 +111,7 @@ function ThemeButton() {
     <button
       type="button"
       className="button plain square"
-      aria-label={other === "dark" ? say("Use the dark theme") : say("Use the light theme")}
+      aria-label={`Use the ${other} theme`}
       onClick={() => choose(other)}
     >
       {theme === "dark" ? <Sun aria-hidden /> : <Moon aria-hidden />}
@@ -139,7 +133,7 @@ function Whoami({ onSettings }: { onSettings: () => void }) {
       <SettingsButton onOpen={onSettings} />
       <KeysButton />
       {(signed_in_by === "token" || signed_in_by === "oidc") && (
-        <button type="button" className="button plain square" aria-label={say("Sign out")} onClick={logOut}>
+        <button type="button" className="button plain square" aria-label="Sign out" onClick={logOut}>
           <LogOut aria-hidden />
         </button>
       )}

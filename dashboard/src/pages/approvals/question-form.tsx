@@ -3,7 +3,6 @@ import { Plus, Send, Trash2 } from "lucide-react";
 import { useEffect, useId, useRef, useState, type ReactNode, type SyntheticEvent } from "react";
 
 import { Refused, wordsOf } from "@/api/problem";
-import { say } from "@/language/say";
 
 import { begun, choicesOf, kindOf, missing, problemsOf, propertiesOf, titleOf, typed, withMember } from "./schema";
 import type { Problems, Schema } from "./schema";
@@ -41,7 +40,7 @@ export function QuestionForm({ schema, send, upload, hindrance }: FormProps) {
     if (busy || hindrance !== undefined) return;
     const lacking = missing(schema, answer);
     if (Object.keys(lacking).length > 0 || answer === undefined) {
-      complain(lacking, say("Fill in what is needed."));
+      complain(lacking, "Fill in what is needed.");
       return;
     }
     setBusy(true);
@@ -49,7 +48,7 @@ export function QuestionForm({ schema, send, upload, hindrance }: FormProps) {
       await send(answer);
     } catch (error) {
       const found = error instanceof Refused ? problemsOf(error.facts) : {};
-      complain(found, Object.keys(found).length > 0 ? say("Correct what is marked.") : wordsOf(error));
+      complain(found, Object.keys(found).length > 0 ? "Correct what is marked." : wordsOf(error));
     } finally {
       setBusy(false);
     }
@@ -72,7 +71,7 @@ export function QuestionForm({ schema, send, upload, hindrance }: FormProps) {
       </p>
       <div>
         <button className="button primary" disabled={busy} aria-disabled={hindrance !== undefined} title={hindrance}>
-          <Send aria-hidden /> {say("Send the answer")}
+          <Send aria-hidden /> Send the answer
         </button>
       </div>
     </form>
@@ -121,7 +120,7 @@ function Labelled({ props, children }: { props: FieldProps; children: (ids: Ids)
     <div className="field">
       <label htmlFor={id}>
         {titleOf(props.schema, props.name)}
-        {!props.isRequired && <span className="quiet"> {say("(optional)")}</span>}
+        {!props.isRequired && <span className="quiet"> (optional)</span>}
       </label>
       {children({
         id,
@@ -181,7 +180,7 @@ function Choices(props: FieldProps) {
     <Labelled props={props}>
       {(ids) => (
         <select {...ids} value={chosen} onChange={(event) => props.change(choices[Number(event.target.value)]?.value)}>
-          <option value={-1}>{say("Choose…")}</option>
+          <option value={-1}>Choose…</option>
           {choices.map((each, number) => (
             <option key={each.title} value={number}>
               {each.title}
@@ -201,7 +200,7 @@ function YesOrNo(props: FieldProps) {
     <fieldset className="field choice-field" aria-describedby={problem === undefined ? undefined : `${id}-problem`}>
       <legend className="label">
         {titleOf(props.schema, props.name)}
-        {!props.isRequired && <span className="quiet"> {say("(optional)")}</span>}
+        {!props.isRequired && <span className="quiet"> (optional)</span>}
       </legend>
       {typeof props.schema.description === "string" && <span className="hint">{props.schema.description}</span>}
       <div className="choice-row">
@@ -214,7 +213,7 @@ function YesOrNo(props: FieldProps) {
               data-invalid={problem !== undefined}
               onChange={() => props.change(each)}
             />
-            {each ? say("Yes") : say("No")}
+            {each ? "Yes" : "No"}
           </label>
         ))}
       </div>
@@ -231,10 +230,10 @@ function FileField(props: FieldProps) {
   const [words, setWords] = useState<string | null>(null);
   async function store(file: File | undefined) {
     if (file === undefined || props.upload === undefined) return;
-    setWords(say("Storing {name}…", { name: file.name }));
+    setWords(`Storing ${file.name}…`);
     try {
       props.change(await props.upload(file));
-      setWords(say("{name} is stored.", { name: file.name }));
+      setWords(`${file.name} is stored.`);
     } catch (error) {
       setWords(wordsOf(error));
     }
@@ -250,7 +249,7 @@ function FileField(props: FieldProps) {
             onChange={(event) => void store(event.target.files?.[0])}
           />
           <span className="hint" role="status">
-            {props.upload === undefined ? say("Sign in to send a file.") : words}
+            {props.upload === undefined ? "Sign in to send a file." : words}
           </span>
         </>
       )}
@@ -268,7 +267,7 @@ function JsonField(props: FieldProps) {
       props.change(given); // as text, which the server refuses unless text will do
     }
   }
-  const described = { ...props.schema, description: props.schema.description ?? say("A text, or any value in JSON.") };
+  const described = { ...props.schema, description: props.schema.description ?? "A text, or any value in JSON." };
   return (
     <Labelled props={{ ...props, schema: described }}>
       {(ids) => <textarea {...ids} rows={4} value={text} onChange={(event) => change(event.target.value)} />}
@@ -298,7 +297,7 @@ function Group(props: FieldProps) {
     <fieldset className="field-group">
       <legend className="label">
         {titleOf(props.schema, props.name)}
-        {!props.isRequired && <span className="quiet"> {say("(optional)")}</span>}
+        {!props.isRequired && <span className="quiet"> (optional)</span>}
       </legend>
       {fields}
     </fieldset>
@@ -314,7 +313,7 @@ function List(props: FieldProps) {
     <fieldset className="field-group">
       <legend className="label">
         {title}
-        {!props.isRequired && <span className="quiet"> {say("(optional)")}</span>}
+        {!props.isRequired && <span className="quiet"> (optional)</span>}
       </legend>
       {items.map((item, number) => (
         // Items have no names of their own: their place is all there is.
@@ -331,7 +330,7 @@ function List(props: FieldProps) {
           <button
             type="button"
             className="button square plain"
-            aria-label={say("Remove {title} {number}", { title, number: number + 1 })}
+            aria-label={`Remove ${title} ${number + 1}`}
             onClick={() => props.change(items.filter((_, at) => at !== number))}
           >
             <Trash2 aria-hidden />
@@ -341,7 +340,7 @@ function List(props: FieldProps) {
       {problem !== undefined && <span className="field-problem">{problem}</span>}
       <div>
         <button type="button" className="button small" onClick={() => props.change([...items, begun(schema) ?? ""])}>
-          <Plus aria-hidden /> {say("Add")}
+          <Plus aria-hidden /> Add
         </button>
       </div>
     </fieldset>

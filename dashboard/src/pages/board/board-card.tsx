@@ -5,7 +5,6 @@ import { Link } from "react-router";
 
 import { nameOf } from "@/actions/subject";
 import type { BoardCard } from "@/api/board";
-import { say } from "@/language/say";
 import { Money } from "@/parts/money";
 import { progressOf, ProgressBar } from "@/parts/progress";
 import { StatusMark } from "@/parts/status";
@@ -43,9 +42,9 @@ export const BoardCardView = memo(function BoardCardView(props: CardProps) {
           <button
             type="button"
             className="board-handle"
-            aria-label={say("Move {name}", { name })}
+            aria-label={`Move ${name}`}
             aria-pressed={isLifted}
-            title={say("Drag it, or press Enter and the arrows")}
+            title="Drag it, or press Enter and the arrows"
             onPointerDown={(event) => {
               event.stopPropagation();
               onPointerDown(card, event);
@@ -59,19 +58,15 @@ export const BoardCardView = memo(function BoardCardView(props: CardProps) {
       </div>
       {progress !== null && (
         <div className="board-progress">
-          {progress.fraction !== null && (
-            <ProgressBar fraction={progress.fraction} label={say("Progress of {name}", { name })} />
-          )}
+          {progress.fraction !== null && <ProgressBar fraction={progress.fraction} label={`Progress of ${name}`} />}
           {progress.note !== "" && <span className="clip quiet">{progress.note}</span>}
         </div>
       )}
       <div className="board-facts">
         <span className="chip">{task.type}</span>
         {task.agent !== null && <span className="clip">{task.agent}</span>}
-        {isMovable && <span title={say("Priority: lower goes first")}>P{task.priority}</span>}
-        {task.attempts > 0 && (
-          <span className="tone-warn board-failures">{say("{failed} failed", { failed: task.attempts })}</span>
-        )}
+        {isMovable && <span title="Priority: lower goes first">P{task.priority}</span>}
+        {task.attempts > 0 && <span className="tone-warn board-failures">{`${task.attempts} failed`}</span>}
         <span className="board-age">
           <Age task={task} />
         </span>

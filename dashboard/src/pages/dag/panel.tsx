@@ -11,9 +11,8 @@ import type { Dag, DagTask } from "@/api/dags";
 import { task as taskOf, why } from "@/api/tasks";
 import { neighboursOf } from "@/graph/shape";
 import { toneOf } from "@/graph/words";
-import { say } from "@/language/say";
 import { TaskId } from "@/parts/copy";
-
+import { plural } from "@/parts/format";
 import { Money } from "@/parts/money";
 import { lookOf, StatusBadge } from "@/parts/status";
 import { At, Lasted } from "@/parts/time";
@@ -33,23 +32,23 @@ export function Panel({ dag, task, isCritical, onClose, onGo }: PanelProps) {
     dag.edges,
   );
   return (
-    <aside className="card dag-panel" aria-label={say("Task")}>
+    <aside className="card dag-panel" aria-label="Task">
       <header>
         <h2>{nameOf(task)}</h2>
-        <button type="button" className="button plain square" aria-label={say("Close")} onClick={onClose}>
+        <button type="button" className="button plain square" aria-label="Close" onClick={onClose}>
           <X aria-hidden />
         </button>
       </header>
       <div className="card-body">
         <div className="chips">
           <StatusBadge status={task.status} word={task.state} />
-          {isCritical && <span className="chip">{say("critical path")}</span>}
+          {isCritical && <span className="chip">critical path</span>}
         </div>
         <Actions task={task} />
         <Waiting dag={dag} task={task} />
         <Facts task={task} />
-        <Near title={say("Needs")} ids={parents.get(task.id) ?? []} dag={dag} onGo={onGo} />
-        <Near title={say("Needed by")} ids={children.get(task.id) ?? []} dag={dag} onGo={onGo} />
+        <Near title="Needs" ids={parents.get(task.id) ?? []} dag={dag} onGo={onGo} />
+        <Near title="Needed by" ids={children.get(task.id) ?? []} dag={dag} onGo={onGo} />
       </div>
     </aside>
   );
@@ -58,30 +57,30 @@ export function Panel({ dag, task, isCritical, onClose, onGo }: PanelProps) {
 function Facts({ task }: { task: DagTask }) {
   return (
     <dl className="facts">
-      <dt>{say("Id")}</dt>
+      <dt>Id</dt>
       <dd>
         <TaskId id={task.id} />
       </dd>
-      <dt>{say("Type")}</dt>
+      <dt>Type</dt>
       <dd>{task.type}</dd>
-      <dt>{say("Agent")}</dt>
-      <dd>{task.agent ?? <span className="quiet">{say("anyone")}</span>}</dd>
-      <dt>{say("Began")}</dt>
+      <dt>Agent</dt>
+      <dd>{task.agent ?? <span className="quiet">anyone</span>}</dd>
+      <dt>Began</dt>
       <dd>
         <At at={task.started_at} />
       </dd>
-      <dt>{say("Took")}</dt>
+      <dt>Took</dt>
       <dd>
         <Lasted from={task.started_at} to={task.ended_at} />
       </dd>
-      <dt>{say("Cost")}</dt>
+      <dt>Cost</dt>
       <dd>
         <Money usd={task.cost_usd} />
       </dd>
-      <dt>{say("Attempts")}</dt>
+      <dt>Attempts</dt>
       <dd>
         {task.attempt}
-        {task.attempts > 0 && <span className="quiet"> {say("({attempts} failed)", { attempts: task.attempts })}</span>}
+        {task.attempts > 0 && <span className="quiet"> ({task.attempts} failed)</span>}
       </dd>
     </dl>
   );
@@ -108,7 +107,7 @@ function Near({ title, ids, dag, onGo }: { title: string; ids: string[]; dag: Da
   return (
     <section>
       <h3>
-        {title} {say("{tasks|# task|# tasks}", { tasks: tasks.length })}
+        {title} {plural(tasks.length, "task")}
       </h3>
       <ul className="dag-near">
         {tasks.slice(0, SHOWN).map((task) => {
@@ -123,7 +122,7 @@ function Near({ title, ids, dag, onGo }: { title: string; ids: string[]; dag: Da
           );
         })}
       </ul>
-      {tasks.length > SHOWN && <p className="quiet">{say("and {more} more", { more: tasks.length - SHOWN })}</p>}
+      {tasks.length > SHOWN && <p className="quiet">and {tasks.length - SHOWN} more</p>}
     </section>
   );
 }
@@ -132,7 +131,7 @@ function Actions({ task }: { task: DagTask }) {
   return (
     <div className="dag-panel-actions">
       <Link className="button" to={`/tasks/${task.id}`}>
-        <ArrowUpRight aria-hidden /> {say("Open")}
+        <ArrowUpRight aria-hidden /> Open
       </Link>
       {task.status === "dead_lettered" && <Revive taskId={task.id} />}
       <RerunTask task={task} />

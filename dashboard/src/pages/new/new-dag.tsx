@@ -7,7 +7,6 @@ import { useNavigate, useSearchParams } from "react-router";
 import { dagDraft } from "@/api/dags";
 import { submitDag, type Draft } from "@/api/new-work";
 import { JsonEditor, useRead } from "@/editor/json-editor";
-import { say } from "@/language/say";
 import { Broken, Loading } from "@/parts/empty";
 import { Card, Page } from "@/parts/page";
 import { useMay } from "@/session/session";
@@ -20,10 +19,10 @@ import { GraphSketch } from "./graph-sketch";
 import "./new.css";
 
 const EXAMPLE: Draft = {
-  title: say("A page and its review"),
+  title: "A page and its review",
   tasks: [
-    { name: "write", type: "write", prompt: say("Write the page") },
-    { name: "review", type: "review", prompt: say("Review the page"), depends_on: ["write"] },
+    { name: "write", type: "write", prompt: "Write the page" },
+    { name: "review", type: "review", prompt: "Review the page", depends_on: ["write"] },
   ],
 };
 
@@ -47,7 +46,7 @@ function Editor({ start, isLike }: { start: Draft; isLike: boolean }) {
   const putting = useMutation({
     mutationFn: submitDag,
     async onSuccess(id) {
-      tell("good", say("The DAG is put in"));
+      tell("good", "The DAG is put in");
       await navigate(`/dags/${id}`);
     },
   });
@@ -61,15 +60,15 @@ function Editor({ start, isLike }: { start: Draft; isLike: boolean }) {
   const isReady = may && value !== null && faults.length === 0;
   return (
     <Page
-      title={say("New DAG")}
+      title="New DAG"
       lead={
         isLike
-          ? say("Like another one: change what is to be different.")
-          : say("Tasks that depend on each other, put in together or not at all.")
+          ? "Like another one: change what is to be different."
+          : "Tasks that depend on each other, put in together or not at all."
       }
     >
       <Card
-        title={say("DAG")}
+        title="DAG"
         twin={{ command: "taskyard submit dag.json", path: "/api/dags", method: "POST", body: value ?? {} }}
         aside={
           <button
@@ -78,7 +77,7 @@ function Editor({ start, isLike }: { start: Draft; isLike: boolean }) {
             disabled={value === null}
             onClick={() => change(textOf(withAnother(value ?? {})))}
           >
-            <ListPlus aria-hidden /> {say("Add a task")}
+            <ListPlus aria-hidden /> Add a task
           </button>
         }
       >
@@ -91,7 +90,7 @@ function Editor({ start, isLike }: { start: Draft; isLike: boolean }) {
         >
           <div className="new-dag">
             <JsonEditor
-              label={say("The DAG")}
+              label="The DAG"
               schema="DagDraft"
               rows={22}
               text={text}
@@ -105,7 +104,7 @@ function Editor({ start, isLike }: { start: Draft; isLike: boolean }) {
           <div className="new-work-actions">
             {trial.button}
             <button className="button primary" disabled={!isReady || putting.isPending} title={may ? undefined : why}>
-              <Plus aria-hidden /> {say("Put it in")}
+              <Plus aria-hidden /> Put it in
             </button>
             {!may && <span className="quiet">{why}</span>}
           </div>

@@ -3,7 +3,6 @@ import { useId, type ReactNode } from "react";
 
 import type { Draft } from "@/api/new-work";
 import type { Suggested } from "@/api/tasks";
-import { say } from "@/language/say";
 import { SuggestingInput } from "@/parts/suggesting-input";
 
 interface TaskFormProps {
@@ -18,28 +17,28 @@ export function TaskForm({ draft, onChange, isTemplate = false }: TaskFormProps)
     onChange(Object.fromEntries(value === undefined || value === "" ? rest : [...rest, [name, value]]));
   }
   const text = (name: string) => (typeof draft[name] === "string" ? draft[name] : "");
-  const hint = isTemplate ? say("{example} and the like are filled in", { example: "{{ fire.date }}" }) : undefined;
+  const hint = isTemplate ? "{{ fire.date }} and the like are filled in" : undefined;
   return (
     <div className="task-form">
       <Suggesting
-        label={say("Type")}
+        label="Type"
         name="type"
-        hint={say("What kind of work: code, research, review")}
+        hint="What kind of work: code, research, review"
         value={text("type")}
         set={set}
       />
-      <Labelled label={say("Title")} {...(hint !== undefined && { hint })}>
+      <Labelled label="Title" {...(hint !== undefined && { hint })}>
         {(id) => <input id={id} value={text("title")} onChange={(event) => set("title", event.target.value)} />}
       </Labelled>
-      <Labelled label={say("Prompt")} isWide {...(hint !== undefined && { hint })}>
+      <Labelled label="Prompt" isWide {...(hint !== undefined && { hint })}>
         {(id) => (
           <textarea id={id} rows={6} value={text("prompt")} onChange={(event) => set("prompt", event.target.value)} />
         )}
       </Labelled>
-      <Suggesting label={say("Queue")} name="queue" hint={say("default")} value={text("queue")} set={set} />
-      <Suggesting label={say("Agent")} name="agent" hint={say("any that qualifies")} value={text("agent")} set={set} />
-      <Suggesting label={say("Subject")} name="subject" hint="issue:42" value={text("subject")} set={set} />
-      <Labelled label={say("Tags, with blanks between")}>
+      <Suggesting label="Queue" name="queue" hint="default" value={text("queue")} set={set} />
+      <Suggesting label="Agent" name="agent" hint="any that qualifies" value={text("agent")} set={set} />
+      <Suggesting label="Subject" name="subject" hint="issue:42" value={text("subject")} set={set} />
+      <Labelled label="Tags, with blanks between">
         {(id) => (
           <SuggestingInput
             id={id}
@@ -50,7 +49,7 @@ export function TaskForm({ draft, onChange, isTemplate = false }: TaskFormProps)
           />
         )}
       </Labelled>
-      <Labelled label={say("Priority, lower goes first")}>
+      <Labelled label="Priority, lower goes first">
         {(id) => (
           <input
             id={id}
@@ -63,12 +62,12 @@ export function TaskForm({ draft, onChange, isTemplate = false }: TaskFormProps)
           />
         )}
       </Labelled>
-      <Labelled label={say("At most, in dollars")}>
+      <Labelled label="At most, in dollars">
         {(id) => (
           <input
             id={id}
             inputMode="decimal"
-            placeholder={say("no limit")}
+            placeholder="no limit"
             value={amountIn(draft["max_cost_usd"])}
             onChange={(event) => set("max_cost_usd", event.target.value)}
           />

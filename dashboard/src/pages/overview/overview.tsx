@@ -6,7 +6,6 @@ import { nameOf } from "@/actions/subject";
 import { dags } from "@/api/dags";
 import { overview, type Overview as Figures } from "@/api/overview";
 import { runningNow, type TaskRow } from "@/api/tasks";
-import { say } from "@/language/say";
 import { useEvery } from "@/live/live";
 import { Broken, Empty, Loading } from "@/parts/empty";
 import { count, inShort, shortId } from "@/parts/format";
@@ -21,37 +20,29 @@ import { Problems } from "./problems";
 import "./overview.css";
 
 const MOST_DAGS = 3;
-const TIERS: readonly [keyof Figures["ready_by_tier"], string][] = [
-  ["critical", say("critical")],
-  ["high", say("high")],
-  ["normal", say("normal")],
-  ["low", say("low")],
-  ["background", say("background")],
-];
+const TIERS = ["critical", "high", "normal", "low", "background"] as const;
 
 export default function Overview() {
   const { data, error, refetch } = useQuery({ ...overview, refetchInterval: useEvery(10_000) });
   if (data === undefined) {
     return (
-      <Page title={say("Overview")}>
+      <Page title="Overview">
         {error === null ? <Loading rows={10} /> : <Broken error={error} retry={() => void refetch()} />}
       </Page>
     );
   }
   const isEmpty = Object.keys(data.tasks).length === 0;
   return (
-    <Page title={say("Overview")}>
+    <Page title="Overview">
       <Problems overview={data} />
       {isEmpty ? (
         <Card>
           <Empty
             icon={Sprout}
-            title={say("The yard is empty")}
+            title="The yard is empty"
             command={`taskyard enqueue research --prompt "Compare three vendors"`}
           >
-            {say("Put a task in and watch it here, or let {command} show everything in a minute.", {
-              command: <code>taskyard demo</code>,
-            })}
+            Put a task in and watch it here, or let <code>taskyard demo</code> show everything in a minute.
           </Empty>
         </Card>
       ) : (
@@ -73,7 +64,7 @@ export default function Overview() {
 
 function Statuses({ tasks }: { tasks: Figures["tasks"] }) {
   return (
-    <nav className="overview-statuses card" aria-label={say("Tasks by status")}>
+    <nav className="overview-statuses card" aria-label="Tasks by status">
       {STATUSES.map((status) => {
         const number = Object.values(tasks[status] ?? {}).reduce((sum, each) => sum + each, 0);
         return (
@@ -93,12 +84,12 @@ function Statuses({ tasks }: { tasks: Figures["tasks"] }) {
 function Running() {
   const { data } = useQuery(runningNow);
   return (
-    <Card title={say("At work now")} aside={<Link to="/tasks?status=running">{say("All")}</Link>}>
+    <Card title="At work now" aside={<Link to="/tasks?status=running">All</Link>}>
       {data === undefined ? (
         <Loading rows={5} />
       ) : data.tasks.length === 0 ? (
-        <Empty icon={Sprout} title={say("No agent is at work")} command="taskyard work my_agents:coder">
-          {say("Ready tasks are taken as soon as an agent that can do them asks.")}
+        <Empty icon={Sprout} title="No agent is at work" command="taskyard work my_agents:coder">
+          Ready tasks are taken as soon as an agent that can do them asks.
         </Empty>
       ) : (
         <ul className="overview-running">
@@ -123,7 +114,7 @@ function AtWork({ task }: { task: TaskRow }) {
       {progress?.fraction == null ? (
         <span />
       ) : (
-        <ProgressBar fraction={progress.fraction} label={say("Progress of {name}", { name })} />
+        <ProgressBar fraction={progress.fraction} label={`Progress of ${name}`} />
       )}
       <span className="quiet clip">{task.agent}</span>
       <span className="number quiet">
@@ -138,11 +129,11 @@ function DagsAtWork() {
   const { data } = useInfiniteQuery(dags({ status: [] }));
   const live = data?.pages[0]?.dags.filter((each) => each.ended_at === null).slice(0, MOST_DAGS);
   return (
-    <Card title={say("DAGs at work")} aside={<Link to="/dags">{say("All")}</Link>}>
+    <Card title="DAGs at work" aside={<Link to="/dags">All</Link>}>
       {live === undefined ? (
         <Loading rows={2} />
       ) : live.length === 0 ? (
-        <p className="card-body quiet">{say("None is under way.")}</p>
+        <p className="card-body quiet">None is under way.</p>
       ) : (
         <ul className="overview-dags">
           {live.map((each) => (
@@ -162,11 +153,11 @@ function DagsAtWork() {
 function Tiers({ tiers }: { tiers: Figures["ready_by_tier"] }) {
   const most = Math.max(1, ...Object.values(tiers));
   return (
-    <Card title={say("Ready, by tier")}>
+    <Card title="Ready, by tier">
       <dl className="overview-tiers card-body">
-        {TIERS.map(([tier, word]) => (
+        {TIERS.map((tier) => (
           <div key={tier}>
-            <dt>{word}</dt>
+            <dt>{tier}</dt>
             <dd>
               <span className="meter tone-info" aria-hidden>
                 <span style={{ width: `${(100 * (tiers[tier] ?? 0)) / most}%` }} />

@@ -1,5 +1,4 @@
 /** What holds work back: paused queues, open breakers, throttles, and what was done to them. */
-import { say } from "@/language/say";
 import { ViewerNote } from "@/parts/action";
 import { Page } from "@/parts/page";
 
@@ -11,11 +10,7 @@ import { Throttles } from "./throttles";
 
 export default function Queues() {
   return (
-    <Page
-      title={say("Queues")}
-      heading={say("Queues, breakers, throttles")}
-      lead={say("What may hold work back, and what was done to it.")}
-    >
+    <Page title="Queues" heading="Queues, breakers, throttles" lead="What may hold work back, and what was done to it.">
       <ViewerNote />
       <QueueList />
       <div className="gates">

@@ -2,7 +2,6 @@
 import { Play } from "lucide-react";
 
 import { pauseSchedule, removeSchedule, resumeSchedule, runSchedule, type Schedule } from "@/api/sources";
-import { say } from "@/language/say";
 import { Action } from "@/parts/action";
 
 import { EditSchedule } from "./schedule-form";
@@ -13,9 +12,9 @@ const STEERING: Steering = {
   pause: pauseSchedule,
   resume: resumeSchedule,
   remove: removeSchedule,
-  whilePaused: say("No time of it fires until it is resumed. What it has made goes on."),
-  onceResumed: say("It goes on from now. The times that passed meanwhile are not made up for."),
-  resumed: (id) => say("{id} goes on", { id }),
+  whilePaused: "No time of it fires until it is resumed. What it has made goes on.",
+  onceResumed: "It goes on from now. The times that passed meanwhile are not made up for.",
+  resumed: "goes on",
 };
 
 export function ScheduleActions({ schedule }: { schedule: Schedule }) {
@@ -24,16 +23,16 @@ export function ScheduleActions({ schedule }: { schedule: Schedule }) {
     <>
       <EditSchedule schedule={schedule} />
       <Action
-        label={say("Run now")}
+        label="Run now"
         icon={Play}
         needs="steer"
         small
-        title={say("Run {id} now", { id })}
+        title={`Run ${id} now`}
         command={`taskyard schedules run ${id}`}
         run={() => runSchedule(id)}
-        done={say("{id} was run", { id })}
+        done={`${id} was run`}
       >
-        <p>{say("It makes its work once, at once. Its own times stay as they are.")}</p>
+        <p>It makes its work once, at once. Its own times stay as they are.</p>
       </Action>
       <SourceActions id={id} isPaused={paused} steering={STEERING} />
     </>

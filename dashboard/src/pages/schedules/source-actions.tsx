@@ -1,7 +1,6 @@
 /** What can be done to a schedule and to a trigger alike: paused, resumed, removed. */
 import { CirclePause, CirclePlay, Trash2 } from "lucide-react";
 
-import { say } from "@/language/say";
 import { Action } from "@/parts/action";
 
 /** How one kind of source is steered, and what that means for it. */
@@ -12,7 +11,7 @@ export interface Steering {
   remove: (id: string) => Promise<unknown>;
   whilePaused: string;
   onceResumed: string;
-  resumed: (id: string) => string;
+  resumed: string; // what it does again
 }
 
 interface SourceActionsProps {
@@ -26,45 +25,45 @@ export function SourceActions({ id, isPaused, steering }: SourceActionsProps) {
     <>
       {isPaused ? (
         <Action
-          label={say("Resume")}
+          label="Resume"
           icon={CirclePlay}
           needs="operate"
           small
-          title={say("Resume {id}", { id })}
+          title={`Resume ${id}`}
           command={`taskyard ${steering.group} resume ${id}`}
           run={() => steering.resume(id)}
-          done={steering.resumed(id)}
+          done={`${id} ${steering.resumed}`}
         >
           <p>{steering.onceResumed}</p>
         </Action>
       ) : (
         <Action
-          label={say("Pause")}
+          label="Pause"
           icon={CirclePause}
           needs="operate"
           small
-          title={say("Pause {id}", { id })}
+          title={`Pause ${id}`}
           command={`taskyard ${steering.group} pause ${id}`}
           run={() => steering.pause(id)}
-          done={say("{id} is paused", { id })}
+          done={`${id} is paused`}
         >
           <p>{steering.whilePaused}</p>
         </Action>
       )}
       <Action
-        label={say("Remove {id}", { id })}
+        label={`Remove ${id}`}
         icon={Trash2}
         needs="operate"
         small
         bare
         danger
-        title={say("Remove {id}", { id })}
-        confirm={say("Remove")}
+        title={`Remove ${id}`}
+        confirm="Remove"
         command={`taskyard ${steering.group} rm ${id}`}
         run={() => steering.remove(id)}
-        done={say("{id} is removed", { id })}
+        done={`${id} is removed`}
       >
-        <p>{say("It ends for good. What it has made stays.")}</p>
+        <p>It ends for good. What it has made stays.</p>
       </Action>
     </>
   );

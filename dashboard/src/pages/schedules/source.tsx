@@ -3,7 +3,6 @@ import { useId, type ReactNode } from "react";
 import { useSearchParams } from "react-router";
 
 import type { Fire } from "@/api/sources";
-import { say } from "@/language/say";
 import { Id } from "@/parts/copy";
 import { Json } from "@/parts/json";
 import { StatusBadge } from "@/parts/status";
@@ -41,7 +40,7 @@ export function Source({ kind, id, isPaused, when, makes, aside, actions, childr
           <strong className="clip">{id}</strong>
         </button>
         <span className="source-words">
-          {when} <span className="quiet">{say("makes {makes}", { makes })}</span>
+          {when} <span className="quiet">makes {makes}</span>
         </span>
         <span className="source-aside quiet">{isPaused ? <StatusBadge status="paused" /> : aside}</span>
         <span className="source-actions">{actions}</span>
@@ -60,7 +59,7 @@ export function Source({ kind, id, isPaused, when, makes, aside, actions, childr
 export function MadeBy({ by, at }: { by: string; at: string }) {
   return (
     <>
-      <dt>{say("Made by")}</dt>
+      <dt>Made by</dt>
       <dd>
         {by} <Ago at={at} />
       </dd>
@@ -73,11 +72,11 @@ export function MakesAndMade({ template, fires }: { template: unknown; fires: re
   return (
     <>
       <div>
-        <h3>{say("Makes")}</h3>
-        <Json value={template} label={say("template")} />
+        <h3>Makes</h3>
+        <Json value={template} label="template" />
       </div>
       <div>
-        <h3>{say("Last fires")}</h3>
+        <h3>Last fires</h3>
         {fires && <Fires fires={fires} />}
       </div>
     </>

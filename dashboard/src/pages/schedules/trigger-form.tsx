@@ -3,7 +3,6 @@ import { Pencil, Plus } from "lucide-react";
 import { useState } from "react";
 
 import { addTrigger, type Trigger } from "@/api/sources";
-import { say } from "@/language/say";
 import { Labelled } from "@/pages/new/task-form";
 import { Action } from "@/parts/action";
 import { Command, quoted } from "@/parts/copy";
@@ -14,14 +13,14 @@ import { WorkForm, type Work } from "./work-form";
 
 /** What each source is asked, with an example to begin with. */
 const SOURCES: Record<string, { words: string; settings: Record<string, unknown> }> = {
-  webhook: { words: say("A signed delivery comes"), settings: { scheme: "standard" } },
-  dag: { words: say("A DAG ends"), settings: { status: ["completed"], tag: null, title: null, type: null } },
+  webhook: { words: "A signed delivery comes", settings: { scheme: "standard" } },
+  dag: { words: "A DAG ends", settings: { status: ["completed"], tag: null, title: null, type: null } },
   rule: {
-    words: say("A figure turns bad"),
+    words: "A figure turns bad",
     settings: { measure: "failure_rate", type: null, above: 0.4, over: 50, window_sec: 86_400 },
   },
   files: {
-    words: say("A file changes"),
+    words: "A file changes",
     settings: { path: "/var/spool/inbox", patterns: ["*"], changes: ["added", "modified"] },
   },
 };
@@ -58,15 +57,15 @@ function TriggerForm({ start, work, isNew, paused = false }: TriggerFormProps) {
   return (
     <>
       <Action
-        label={isNew ? say("Add") : say("Edit {id}", { id: start.id })}
+        label={isNew ? "Add" : `Edit ${start.id}`}
         icon={isNew ? Plus : Pencil}
         needs="operate"
         small
         bare={!isNew}
         wide
         startsOpen={wanted}
-        title={isNew ? say("Add a trigger") : say("Edit {id}", { id: start.id })}
-        confirm={isNew ? say("Add it") : say("Change it")}
+        title={isNew ? "Add a trigger" : `Edit ${start.id}`}
+        confirm={isNew ? "Add it" : "Change it"}
         command={commandOf(id, source, settings, only, made, isNew)}
         ready={isReady}
         onOpen={() => {
@@ -80,15 +79,15 @@ function TriggerForm({ start, work, isNew, paused = false }: TriggerFormProps) {
           const body = { id, source, settings: given.settings ?? {}, only: given.only, paused, replace: !isNew };
           setSecret(await addTrigger({ ...body, ...(made ?? {}) }));
         }}
-        done={() => (isNew ? say("{id} is added", { id }) : say("{id} is changed", { id }))}
+        done={() => (isNew ? `${id} is added` : `${id} is changed`)}
       >
         <div className="schedule-form">
-          <Labelled label={say("Name")} hint={say("Letters, digits, dots and dashes")}>
+          <Labelled label="Name" hint="Letters, digits, dots and dashes">
             {(field) => (
               <input id={field} value={id} readOnly={!isNew} onChange={(event) => setId(event.target.value)} />
             )}
           </Labelled>
-          <Labelled label={say("When")}>
+          <Labelled label="When">
             {(field) => (
               <select
                 id={field}
@@ -108,7 +107,7 @@ function TriggerForm({ start, work, isNew, paused = false }: TriggerFormProps) {
               </select>
             )}
           </Labelled>
-          <Labelled label={say("What it listens to (JSON)")}>
+          <Labelled label="What it listens to (JSON)">
             {(field) => (
               <textarea
                 id={field}
@@ -121,10 +120,7 @@ function TriggerForm({ start, work, isNew, paused = false }: TriggerFormProps) {
               />
             )}
           </Labelled>
-          <Labelled
-            label={say("Only where (JSON)")}
-            hint={say("{example}: what stands at a path of what came", { example: '{"action": "opened"}' })}
-          >
+          <Labelled label="Only where (JSON)" hint='{"action": "opened"}: what stands at a path of what came'>
             {(field) => (
               <textarea
                 id={field}
@@ -142,15 +138,15 @@ function TriggerForm({ start, work, isNew, paused = false }: TriggerFormProps) {
       </Action>
       <Dialog
         open={secret !== null}
-        title={say("The secret of the hook")}
+        title="The secret of the hook"
         onClose={() => setSecret(null)}
         footer={
           <button type="button" className="button primary" onClick={() => setSecret(null)}>
-            {say("I have it")}
+            I have it
           </button>
         }
       >
-        <p>{say("Deliveries are signed with it. It is shown this once.")}</p>
+        <p>Deliveries are signed with it. It is shown this once.</p>
         <Command text={secret ?? ""} />
       </Dialog>
     </>

@@ -2,9 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { Zap } from "lucide-react";
 
 import { trigger as triggerOf, triggers, type Trigger } from "@/api/sources";
-import { say } from "@/language/say";
 import { Broken, Empty, Loading } from "@/parts/empty";
-
+import { count } from "@/parts/format";
 import { Card } from "@/parts/page";
 import { Ago } from "@/parts/time";
 
@@ -16,21 +15,16 @@ import { conditionsInWords, makesInWords, triggerInWords } from "./words";
 export function TriggerList() {
   const { data, error, refetch } = useQuery(triggers);
   return (
-    <Card
-      title={say("Triggers")}
-      aside={<AddTrigger />}
-      twin={{ command: "taskyard triggers ls", path: "/api/triggers" }}
-    >
+    <Card title="Triggers" aside={<AddTrigger />} twin={{ command: "taskyard triggers ls", path: "/api/triggers" }}>
       {data === undefined && (error === null ? <Loading /> : <Broken error={error} retry={() => void refetch()} />)}
       {data?.triggers.length === 0 && (
         <Empty
           icon={Zap}
-          title={say("No trigger yet")}
+          title="No trigger yet"
           command="taskyard hooks add reviews --github --ready-made pull-request-opened"
         >
-          {say(
-            "A trigger makes a task or a DAG when something happens: a signed delivery, a file, a DAG that ends, a figure that turns bad. For pull requests on GitHub:",
-          )}
+          A trigger makes a task or a DAG when something happens: a signed delivery, a file, a DAG that ends, a figure
+          that turns bad. For pull requests on GitHub:
         </Empty>
       )}
       <ul>
@@ -61,7 +55,7 @@ function Details({ trigger }: { trigger: Trigger }) {
       <dl className="facts">
         {conditions.length > 0 && (
           <>
-            <dt>{say("Only where")}</dt>
+            <dt>Only where</dt>
             <dd>
               <ul>
                 {conditions.map((condition) => (
@@ -76,7 +70,7 @@ function Details({ trigger }: { trigger: Trigger }) {
         <Watched watched={data?.watched ?? null} />
         {typeof data?.passed_over === "string" && (
           <>
-            <dt>{say("Last passed over")}</dt>
+            <dt>Last passed over</dt>
             <dd>{data.passed_over}</dd>
           </>
         )}
@@ -91,11 +85,14 @@ function Watched({ watched }: { watched: Trigger["watched"] }) {
   if (watched === null) return null;
   return (
     <>
-      <dt>{say("Seen since it last fired")}</dt>
+      <dt>Seen since it last fired</dt>
       <dd>
-        {say("{attempts|# attempt|# attempts}", { attempts: watched.attempts })}
-        {watched.mean !== null && `, ${say("mean {mean}", { mean: watched.mean })}`}
-        {watched.quiet_until !== null && <>, {say("quiet until {ago}", { ago: <Ago at={watched.quiet_until} /> })}</>}
+        {count(watched.attempts)} attempts{watched.mean !== null && `, mean ${watched.mean}`}
+        {watched.quiet_until !== null && (
+          <>
+            , quiet until <Ago at={watched.quiet_until} />
+          </>
+        )}
       </dd>
     </>
   );

@@ -3,7 +3,6 @@ import { useState } from "react";
 
 import type { Draft } from "@/api/new-work";
 import { JsonEditor, useRead } from "@/editor/json-editor";
-import { say } from "@/language/say";
 import { Tabs } from "@/parts/tabs";
 import { TaskForm } from "@/pages/new/task-form";
 import { textOf } from "@/pages/new/draft-text";
@@ -37,23 +36,23 @@ export function WorkForm({ start, onChange }: WorkFormProps) {
   return (
     <div className="new-work">
       <Tabs
-        label={say("What it makes")}
+        label="What it makes"
         chosen={view}
         onChoose={(name) => {
           if ((name === "dag") !== (view === "dag")) change(textOf(name === "dag" ? A_DAG : { type: "" }), name);
           setView(name);
         }}
         tabs={[
-          { name: "form", label: say("A task") },
-          { name: "json", label: say("A task as JSON") },
-          { name: "dag", label: say("A DAG") },
+          { name: "form", label: "A task" },
+          { name: "json", label: "A task as JSON" },
+          { name: "dag", label: "A DAG" },
         ]}
       />
       {view === "form" && value !== null ? (
         <TaskForm draft={value} onChange={(draft) => change(textOf(draft))} isTemplate />
       ) : (
         <JsonEditor
-          label={say("Template: {example} is filled in", { example: "{{ path.to.value }}" })}
+          label="Template: {{ path.to.value }} is filled in"
           schema={view === "dag" ? "DagDraft" : "TaskDraft"}
           rows={10}
           text={text}

@@ -1,6 +1,5 @@
 /** How much each variant is above or below the first, and whether that may be chance. */
 import type { VariantDifference } from "@/api/scores";
-import { say } from "@/language/say";
 import { Card } from "@/parts/page";
 import type { TwinProps } from "@/parts/twin";
 
@@ -11,15 +10,15 @@ const MEASURED: Record<string, Measure["unit"]> = { completed: "share", cost: "u
 
 export function Differences({ differences, twin }: { differences: readonly VariantDifference[]; twin: TwinProps }) {
   return (
-    <Card title={say("Against the first variant")} twin={twin}>
+    <Card title="Against the first variant" twin={twin}>
       <div className="table-frame">
         <table className="table scores-table">
           <thead>
             <tr>
-              <th>{say("Measure")}</th>
-              <th>{say("Variant")}</th>
-              <th className="number">{say("Difference")}</th>
-              <th>{say("Is it chance?")}</th>
+              <th>Measure</th>
+              <th>Variant</th>
+              <th className="number">Difference</th>
+              <th>Is it chance?</th>
             </tr>
           </thead>
           <tbody>
@@ -27,8 +26,7 @@ export function Differences({ differences, twin }: { differences: readonly Varia
               <tr key={`${each.measure} ${each.variant}`}>
                 <td>{each.measure}</td>
                 <td>
-                  {each.variant ?? say("no variant")}{" "}
-                  <span className="quiet">{say("against {base}", { base: each.base ?? say("no variant") })}</span>
+                  {each.variant ?? "no variant"} <span className="quiet">against {each.base ?? "no variant"}</span>
                 </td>
                 <td className="number">{inWords(each)}</td>
                 <td>
@@ -40,9 +38,8 @@ export function Differences({ differences, twin }: { differences: readonly Varia
         </table>
       </div>
       <p className="card-body quiet">
-        {say(
-          "Of twenty comparisons of equal variants, one looks like more than chance: decide before you look which measure counts.",
-        )}
+        Of twenty comparisons of equal variants, one looks like more than chance: decide before you look which measure
+        counts.
       </p>
     </Card>
   );
@@ -52,5 +49,5 @@ function inWords({ measure, difference, low, high }: VariantDifference): string 
   if (difference === null || low === null || high === null) return "–";
   const words = UNITS[MEASURED[measure] ?? "score"];
   const signed = (value: number) => `${value < 0 ? "−" : "+"}${words(Math.abs(value))}`;
-  return say("{value} ({low} to {high})", { value: signed(difference), low: signed(low), high: signed(high) });
+  return `${signed(difference)} (${signed(low)} to ${signed(high)})`;
 }

@@ -1,5 +1,4 @@
 /** Means with their 95 % intervals, one line for each variant. */
-import { say } from "@/language/say";
 import { decimal, money, percent, span } from "@/parts/format";
 
 import { lineOf, placeOn, type Interval, type Measure } from "./scale";
@@ -20,7 +19,7 @@ export function Intervals({ measure }: { measure: Measure }) {
       <dl>
         {measure.intervals.map((interval, index) => (
           <div key={index}>
-            <dt className="clip">{interval.variant ?? say("no variant")}</dt>
+            <dt className="clip">{interval.variant ?? "no variant"}</dt>
             <dd>
               <span className="intervals-room" aria-hidden>
                 <Whisker interval={interval} line={line} />
@@ -40,8 +39,7 @@ export function Intervals({ measure }: { measure: Measure }) {
 
 export function inWords({ mean, low, high }: Omit<Interval, "variant">, words: (value: number) => string): string {
   if (mean === null) return "–";
-  if (low === null || high === null) return words(mean);
-  return say("{value} ({low} to {high})", { value: words(mean), low: words(low), high: words(high) });
+  return low === null || high === null ? words(mean) : `${words(mean)} (${words(low)} to ${words(high)})`;
 }
 
 function Whisker({

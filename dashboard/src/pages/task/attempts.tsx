@@ -2,7 +2,6 @@ import { ChevronRight } from "lucide-react";
 import { useState } from "react";
 
 import type { Attempt, TaskDetails } from "@/api/tasks";
-import { say } from "@/language/say";
 import { Id } from "@/parts/copy";
 import { count, tokens } from "@/parts/format";
 import { Verbatim } from "@/parts/json";
@@ -18,10 +17,10 @@ export function Attempts({ task }: { task: TaskDetails }) {
   if (ended.length === 0 && claim === null) return null;
   return (
     <Card
-      title={say("Attempts")}
+      title="Attempts"
       aside={
         <span className="quiet">
-          {say("{attempts} of {most} failed", { attempts: task.attempts, most: task.max_attempts })}
+          {task.attempts} of {task.max_attempts} failed
         </span>
       }
     >
@@ -30,14 +29,14 @@ export function Attempts({ task }: { task: TaskDetails }) {
           <thead>
             <tr>
               <th>#</th>
-              <th>{say("Outcome")}</th>
-              <th>{say("Agent")}</th>
-              <th>{say("Model")}</th>
-              <th>{say("Claimed")}</th>
-              <th className="number">{say("Took")}</th>
-              <th className="number">{say("Cost")}</th>
-              <th className="number">{say("Tokens")}</th>
-              <th>{say("Session")}</th>
+              <th>Outcome</th>
+              <th>Agent</th>
+              <th>Model</th>
+              <th>Claimed</th>
+              <th className="number">Took</th>
+              <th className="number">Cost</th>
+              <th className="number">Tokens</th>
+              <th>Session</th>
             </tr>
           </thead>
           <tbody>
@@ -82,7 +81,7 @@ function Ended({ attempt, isLatest }: { attempt: Attempt; isLatest: boolean }) {
               type="button"
               className="task-unfold"
               aria-expanded={open}
-              aria-label={say("Error of attempt {attempt}", { attempt: attempt.attempt })}
+              aria-label={`Error of attempt ${attempt.attempt}`}
               onClick={() => setOpen(!open)}
             >
               <ChevronRight aria-hidden /> {attempt.attempt}
@@ -95,7 +94,7 @@ function Ended({ attempt, isLatest }: { attempt: Attempt; isLatest: boolean }) {
           <span className="task-outcome">
             <StatusBadge status={attempt.outcome} />
             {attempt.reason !== null && <span className="quiet">{attempt.reason}</span>}
-            {!attempt.counted && attempt.outcome === "failed" && <span className="quiet">{say("(not counted)")}</span>}
+            {!attempt.counted && attempt.outcome === "failed" && <span className="quiet">(not counted)</span>}
           </span>
         </td>
         <td>{attempt.agent}</td>
@@ -117,10 +116,7 @@ function Ended({ attempt, isLatest }: { attempt: Attempt; isLatest: boolean }) {
       {open && (
         <tr className="task-attempt-error">
           <td colSpan={9}>
-            <Verbatim
-              text={attempt.error ?? ""}
-              label={say("error of attempt {attempt}", { attempt: attempt.attempt })}
-            />
+            <Verbatim text={attempt.error ?? ""} label={`error of attempt ${attempt.attempt}`} />
           </td>
         </tr>
       )}

@@ -3,7 +3,6 @@ import { useQuery } from "@tanstack/react-query";
 import { useId, useState } from "react";
 
 import { inputs as inputsOf, relations, task as taskOf, type TaskDetails } from "@/api/tasks";
-import { say } from "@/language/say";
 import { DiffView } from "@/parts/diff-view";
 import { Loading } from "@/parts/empty";
 import { shortId } from "@/parts/format";
@@ -21,23 +20,21 @@ export function Compare({ task }: { task: TaskDetails }) {
   const { data: related } = useQuery(relations(task.id, task.dag_id));
   const attempts = task.history.map(({ attempt }) => attempt).filter((attempt) => attempt !== latestOf(task));
   const choices: Choice[] = [
-    ...attempts
-      .toReversed()
-      .map((attempt) => ({ value: `attempt:${attempt}`, label: say("Attempt {attempt}", { attempt: attempt }) })),
+    ...attempts.toReversed().map((attempt) => ({ value: `attempt:${attempt}`, label: `Attempt ${attempt}` })),
     ...(related?.rerun_of
-      ? [{ value: related.rerun_of.id, label: say("The task it repeats, {id}", { id: shortId(related.rerun_of.id) }) }]
+      ? [{ value: related.rerun_of.id, label: `The task it repeats, ${shortId(related.rerun_of.id)}` }]
       : []),
-    ...(related?.reruns ?? []).map(({ id }) => ({ value: id, label: say("Done again as {id}", { id: shortId(id) }) })),
+    ...(related?.reruns ?? []).map(({ id }) => ({ value: id, label: `Done again as ${shortId(id)}` })),
   ];
   const [asked, setAsked] = useState<string | null>(null);
   const chosen = choices.find(({ value }) => value === asked) ?? choices[0];
   if (chosen === undefined) return null;
   return (
     <Card
-      title={say("Compare")}
+      title="Compare"
       aside={
         <label className="compare-choice" htmlFor={field}>
-          <span className="quiet">{say("with")}</span>
+          <span className="quiet">with</span>
           <select id={field} value={chosen.value} onChange={(event) => setAsked(event.target.value)}>
             {choices.map(({ value, label }) => (
               <option key={value} value={value}>
@@ -65,19 +62,17 @@ function latestOf(task: TaskDetails): number {
 
 function OfAttempts({ task, before }: { task: TaskDetails; before: number }) {
   const latest = latestOf(task);
-  const names = [say("Attempt {attempt}", { attempt: before }), say("Attempt {attempt}", { attempt: latest })] as const;
+  const names = [`Attempt ${before}`, `Attempt ${latest}`] as const;
   return (
     <>
       <DiffView
-        name={say("What came out")}
+        name="What came out"
         before={sideOfAttempt(task, before).came}
         after={sideOfAttempt(task, latest).came}
         names={names}
       />
       <p className="quiet">
-        {task.spec.version > 1
-          ? say("Both were asked the same, but for what a person has changed since.")
-          : say("Both were asked the same.")}
+        Both were asked the same{task.spec.version > 1 ? ", but for what a person has changed since" : ""}.
       </p>
     </>
   );
@@ -88,12 +83,12 @@ function OfTasks({ task, otherId }: { task: TaskDetails; otherId: string }) {
   const [mine, theirs] = [useQuery(inputsOf(task.id)), useQuery(inputsOf(otherId))];
   if (other.data === undefined || mine.data === undefined || theirs.data === undefined) return <Loading rows={3} />;
   const [before, after] = [sideOfTask(other.data, theirs.data.inputs), sideOfTask(task, mine.data.inputs)];
-  const names = [shortId(otherId), say("This task")] as const;
+  const names = [shortId(otherId), "This task"] as const;
   return (
     <>
-      <DiffView name={say("What was asked")} before={before.asked} after={after.asked} names={names} />
-      <DiffView name={say("Inputs")} before={before.inputs} after={after.inputs} names={names} />
-      <DiffView name={say("What came out")} before={before.came} after={after.came} names={names} />
+      <DiffView name="What was asked" before={before.asked} after={after.asked} names={names} />
+      <DiffView name="Inputs" before={before.inputs} after={after.inputs} names={names} />
+      <DiffView name="What came out" before={before.came} after={after.came} names={names} />
     </>
   );
 }

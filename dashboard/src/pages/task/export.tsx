@@ -4,7 +4,6 @@ import { Download } from "lucide-react";
 
 import { checkpoints, steps, taskEvents, type TaskDetails } from "@/api/tasks";
 import { wordsOf } from "@/api/problem";
-import { say } from "@/language/say";
 import { useToast } from "@/shell/toasts";
 
 export function ExportTask({ task }: { task: TaskDetails }) {
@@ -28,10 +27,10 @@ export function ExportTask({ task }: { task: TaskDetails }) {
     <button
       type="button"
       className="button"
-      title={say("As JSON, like: taskyard show {id} --steps --events --json", { id: task.id })}
+      title={`As JSON, like: taskyard show ${task.id} --steps --events --json`}
       onClick={() => void save()}
     >
-      <Download aria-hidden /> {say("Export")}
+      <Download aria-hidden /> Export
     </button>
   );
 }

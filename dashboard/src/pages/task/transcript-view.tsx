@@ -17,8 +17,7 @@ import { memo, useEffect, useMemo, useRef, useState } from "react";
 
 import { isFinal } from "@/actions/subject";
 import { checkpoints, type TaskDetails, type TaskEvent } from "@/api/tasks";
-import { say } from "@/language/say";
-
+import { count, plural } from "@/parts/format";
 import { Card } from "@/parts/page";
 import { ProgressBar, progressOf } from "@/parts/progress";
 import { Tabs } from "@/parts/tabs";
@@ -45,15 +44,15 @@ const ON_ONE_LINE = 100; // characters of a value
 const LONGEST = 20_000; // characters of an entry that are drawn
 
 const LOOKS: Record<EntryKind, { word: string; icon: LucideIcon }> = {
-  message: { word: say("message"), icon: MessageSquareText },
-  tool: { word: say("tool"), icon: Wrench },
-  step: { word: say("step"), icon: Footprints },
-  progress: { word: say("progress"), icon: Activity },
-  text: { word: say("text"), icon: Pencil },
-  value: { word: say("value"), icon: Braces },
+  message: { word: "message", icon: MessageSquareText },
+  tool: { word: "tool", icon: Wrench },
+  step: { word: "step", icon: Footprints },
+  progress: { word: "progress", icon: Activity },
+  text: { word: "text", icon: Pencil },
+  value: { word: "value", icon: Braces },
   stdout: { word: "stdout", icon: SquareTerminal },
   stderr: { word: "stderr", icon: TriangleAlert },
-  question: { word: say("question"), icon: CircleHelp },
+  question: { word: "question", icon: CircleHelp },
 };
 
 export function Transcript({ task, events }: { task: TaskDetails; events: readonly TaskEvent[] }) {
@@ -71,12 +70,12 @@ export function Transcript({ task, events }: { task: TaskDetails; events: readon
   if (isFinal(task.status) && all.length === 0) return null;
   return (
     <Card
-      title={say("Transcript")}
+      title="Transcript"
       aside={
         <span className="quiet">
           {found.length === all.length
-            ? say("{all|# entry|# entries}", { all: all.length })
-            : say("{found} of {all}", { found: found.length, all: all.length })}
+            ? plural(all.length, "entry", "entries")
+            : `${count(found.length)} of ${count(all.length)}`}
         </span>
       }
       twin={{
@@ -86,46 +85,37 @@ export function Transcript({ task, events }: { task: TaskDetails; events: readon
     >
       {progress !== null && (
         <div className="task-progress">
-          {progress.fraction !== null && <ProgressBar fraction={progress.fraction} label={say("Progress")} />}
+          {progress.fraction !== null && <ProgressBar fraction={progress.fraction} label="Progress" />}
           <span className="prose">{progress.note}</span>
           {progress.fraction !== null && <b>{Math.round(progress.fraction * 100)} %</b>}
         </div>
       )}
       {all.length === 0 ? (
         <p className="task-silent quiet">
-          <MessageSquareText aria-hidden />{" "}
-          {say("Nothing was said yet. What its agent tells with {calls} and {last} comes in here.", {
-            calls: (
-              <>
-                <code>message</code>, <code>progress</code>
-              </>
-            ),
-            last: <code>stream</code>,
-          })}
+          <MessageSquareText aria-hidden /> Nothing was said yet. What its agent tells with <code>message</code>,{" "}
+          <code>progress</code> and <code>stream</code> comes in here.
         </p>
       ) : (
         <>
           <div className="transcript-bar">
-            <Tabs label={say("What is shown")} tabs={VIEWS} chosen={view} onChoose={setView} />
+            <Tabs label="What is shown" tabs={VIEWS} chosen={view} onChoose={setView} />
             <input
               type="search"
-              aria-label={say("Search the transcript")}
-              placeholder={say("Search")}
+              aria-label="Search the transcript"
+              placeholder="Search"
               value={search}
               maxLength={200}
               onChange={(event) => setSearch(event.target.value)}
             />
           </div>
-          <div {...log} className="transcript" tabIndex={0} role="log" aria-label={say("Transcript")}>
+          <div {...log} className="transcript" tabIndex={0} role="log" aria-label="Transcript">
             {found.length > shown && (
               <button type="button" className="button small" onClick={() => setShown(shown + AT_ONCE)}>
-                {say("Show {some} earlier", { some: Math.min(found.length - shown, AT_ONCE) })}
+                Show {count(Math.min(found.length - shown, AT_ONCE))} earlier
               </button>
             )}
             {found.length === 0 && (
-              <p className="quiet">
-                {search === "" ? say("Nothing of this kind.") : say("Nothing of this kind has these words.")}
-              </p>
+              <p className="quiet">Nothing of this kind{search === "" ? "." : " has these words."}</p>
             )}
             {drawn.map((entry, index) => (
               <Said
@@ -165,7 +155,7 @@ const Said = memo(function Said({ entry, search, result, isNewAttempt }: SaidPro
   const text = entry.text === "" && result !== undefined ? asText(result) : entry.text;
   return (
     <>
-      {isNewAttempt && <p className="transcript-attempt">{say("Attempt {attempt}", { attempt: entry.attempt })}</p>}
+      {isNewAttempt && <p className="transcript-attempt">Attempt {entry.attempt}</p>}
       <article className={`transcript-entry ${entry.kind}`}>
         <header>
           <Icon aria-hidden />
@@ -210,8 +200,7 @@ function Body({ text, search, isFolded }: { text: string; search: string; isFold
       </pre>
       {canFold && (
         <button type="button" className="transcript-fold" aria-expanded={isOpen} onClick={() => setAsked(!isOpen)}>
-          <ChevronRight aria-hidden />{" "}
-          {isOpen ? say("Fold") : say("All {lines|# line|# lines}", { lines: lines.length })}
+          <ChevronRight aria-hidden /> {isOpen ? "Fold" : `All ${plural(lines.length, "line")}`}
         </button>
       )}
     </>

@@ -3,7 +3,6 @@ import type { ReactNode } from "react";
 
 import type { Sort } from "@/api/sorts";
 import type { TaskRow } from "@/api/tasks";
-import { say } from "@/language/say";
 import { shortId, tierOf } from "@/parts/format";
 import { Money } from "@/parts/money";
 import { Ago, At, Lasted } from "@/parts/time";
@@ -34,23 +33,21 @@ interface Look {
 }
 
 export const COLUMNS: readonly Look[] = [
-  { name: "type", label: say("Type"), width: "6.5rem", show: (task) => task.type },
-  { name: "queue", label: say("Queue"), width: "6rem", show: (task) => task.queue },
-  { name: "agent", label: say("Agent"), width: "7rem", show: (task) => task.agent ?? "—" },
-  { name: "subject", label: say("Subject"), width: "7rem", show: (task) => task.subject ?? "—" },
-  { name: "tags", label: say("Tags"), width: "8rem", show: (task) => task.tags.join(", ") || "—" },
+  { name: "type", label: "Type", width: "6.5rem", show: (task) => task.type },
+  { name: "queue", label: "Queue", width: "6rem", show: (task) => task.queue },
+  { name: "agent", label: "Agent", width: "7rem", show: (task) => task.agent ?? "—" },
+  { name: "subject", label: "Subject", width: "7rem", show: (task) => task.subject ?? "—" },
+  { name: "tags", label: "Tags", width: "8rem", show: (task) => task.tags.join(", ") || "—" },
   {
     name: "priority",
-    label: say("Priority"),
+    label: "Priority",
     width: "5.25rem",
     sort: ["priority"],
-    show: (task) => (
-      <span title={say("priority {priority}", { priority: task.priority })}>{tierOf(task.priority)}</span>
-    ),
+    show: (task) => <span title={`priority ${task.priority}`}>{tierOf(task.priority)}</span>,
   },
   {
     name: "failed",
-    label: say("Failed"),
+    label: "Failed",
     width: "3.5rem",
     sort: ["failures"],
     isNumber: true,
@@ -62,7 +59,7 @@ export const COLUMNS: readonly Look[] = [
   },
   {
     name: "cost",
-    label: say("Cost"),
+    label: "Cost",
     width: "4rem",
     sort: ["cost"],
     isNumber: true,
@@ -70,7 +67,7 @@ export const COLUMNS: readonly Look[] = [
   },
   {
     name: "took",
-    label: say("Took"),
+    label: "Took",
     width: "4.5rem",
     sort: ["took"],
     isNumber: true,
@@ -78,18 +75,18 @@ export const COLUMNS: readonly Look[] = [
   },
   {
     name: "updated",
-    label: say("Changed"),
+    label: "Changed",
     width: "4.75rem",
     sort: ["updated"],
     isNumber: true,
     show: (task) => <Ago at={task.updated_at} />,
   },
   { name: "dag", label: "DAG", width: "7rem", show: (task) => shortId(task.dag_id) },
-  { name: "id", label: say("Id"), width: "7rem", show: (task) => shortId(task.id) },
-  { name: "date", label: say("Date"), width: "8rem", isNumber: true, show: (task) => <At at={task.created_at} /> },
+  { name: "id", label: "Id", width: "7rem", show: (task) => shortId(task.id) },
+  { name: "date", label: "Date", width: "8rem", isNumber: true, show: (task) => <At at={task.created_at} /> },
   {
     name: "created",
-    label: say("Created"),
+    label: "Created",
     width: "4.75rem",
     sort: ["newest", "oldest"],
     isNumber: true,

@@ -5,7 +5,6 @@ import { useId, useState, type ReactNode } from "react";
 import { overview } from "@/api/overview";
 import { SORTED, SORTS, type Sort } from "@/api/sorts";
 import { taskCounts } from "@/api/tasks";
-import { say } from "@/language/say";
 import { count, dayAndClock, inShort } from "@/parts/format";
 import { SavedViews } from "@/parts/saved-views";
 import { SearchBox } from "@/parts/search-box";
@@ -17,24 +16,24 @@ import { COLUMNS, USUAL, type Column } from "./columns";
 import { FIELDS, type Field, type Filtering } from "./filter";
 
 const WORDS: Record<Field, { label: string; hint: string }> = {
-  type: { label: say("Type"), hint: "code" },
-  queue: { label: say("Queue"), hint: "default" },
-  agent: { label: say("Agent"), hint: say("held by, or addressed to") },
-  subject: { label: say("Subject"), hint: "issue:42" },
-  tag: { label: say("Tag"), hint: "nightly" },
-  reason: { label: say("Failed for"), hint: "timeout" },
+  type: { label: "Type", hint: "code" },
+  queue: { label: "Queue", hint: "default" },
+  agent: { label: "Agent", hint: "held by, or addressed to" },
+  subject: { label: "Subject", hint: "issue:42" },
+  tag: { label: "Tag", hint: "nightly" },
+  reason: { label: "Failed for", hint: "timeout" },
   dag: { label: "DAG", hint: "dag_…" },
-  parent: { label: say("Spawned by"), hint: "task_…" },
+  parent: { label: "Spawned by", hint: "task_…" },
 };
 
 const ORDERS: Record<Sort, string> = {
-  newest: say("Newest first"),
-  oldest: say("Oldest first"),
-  updated: say("Last changed first"),
-  priority: say("Most urgent first"),
-  failures: say("Most failed first"),
-  cost: say("Dearest first"),
-  took: say("Longest first"),
+  newest: "Newest first",
+  oldest: "Oldest first",
+  updated: "Last changed first",
+  priority: "Most urgent first",
+  failures: "Most failed first",
+  cost: "Dearest first",
+  took: "Longest first",
 };
 
 /** Tasks by status: how many there are, and which are shown. */
@@ -52,9 +51,9 @@ export function StatusTabs({ filter, isNarrow, set }: Filtering) {
   }
 
   return (
-    <div className="tasks-statuses" role="group" aria-label={say("Status")}>
+    <div className="tasks-statuses" role="group" aria-label="Status">
       <Tab isChosen={chosen.size === 0} number={sum} more={more} onClick={() => set("status", [])}>
-        {say("All")}
+        All
       </Tab>
       {STATUSES.map((status) => (
         <Tab
@@ -110,7 +109,7 @@ export function FilterBar(filtering: Filtering) {
     <search className="tasks-filter">
       <div className="tasks-filter-line">
         <SearchBox
-          label={say("Search titles, prompts and payloads")}
+          label="Search titles, prompts and payloads"
           value={filter.q ?? ""}
           onSearch={(text) => set("q", [text])}
         />
@@ -121,7 +120,7 @@ export function FilterBar(filtering: Filtering) {
           aria-controls={panel}
           onClick={() => setOpen(!open)}
         >
-          <ListFilter aria-hidden /> {say("Filter")}
+          <ListFilter aria-hidden /> Filter
         </button>
         {given.map(({ name, value }) => (
           <span key={name + value} className="chip tasks-given">
@@ -129,7 +128,7 @@ export function FilterBar(filtering: Filtering) {
             <button
               type="button"
               className="copy"
-              aria-label={say("No longer only {label} {value}", { label: WORDS[name].label, value })}
+              aria-label={`No longer only ${WORDS[name].label} ${value}`}
               onClick={() =>
                 set(
                   name,
@@ -143,7 +142,7 @@ export function FilterBar(filtering: Filtering) {
         ))}
         <GivenTimes filter={filter} setAll={setAll} />
         <label className="tasks-order">
-          <span className="sr-only">{say("Sorted by")}</span>
+          <span className="sr-only">Sorted by</span>
           <select value={sort} onChange={(event) => set("sort", [event.target.value])}>
             {SORTS.map((each) => (
               <option key={each} value={each}>
@@ -155,7 +154,7 @@ export function FilterBar(filtering: Filtering) {
         <SavedViews page="tasks" />
         {(isNarrow || filter.status.length > 0) && (
           <button type="button" className="button plain small" onClick={clear}>
-            {say("Clear")}
+            Clear
           </button>
         )}
       </div>
@@ -180,7 +179,7 @@ function GivenTimes({ filter, setAll }: Pick<Filtering, "filter" | "setAll">) {
         <button
           type="button"
           className="copy"
-          aria-label={say("No longer only {name} {at}", { name, at: dayAndClock(at) })}
+          aria-label={`No longer only ${name} ${dayAndClock(at)}`}
           onClick={() => setAll({ [name]: undefined })}
         >
           <X aria-hidden />
@@ -236,7 +235,7 @@ function ColumnChoice({ columns, setAll }: Pick<Filtering, "columns" | "setAll">
     setAll({ columns: after.join(".") === USUAL.join(".") ? undefined : after.join(".") });
   return (
     <fieldset className="tasks-columns">
-      <legend>{say("Columns")}</legend>
+      <legend>Columns</legend>
       {COLUMNS.map(({ name, label }) => (
         <label key={name} className="check">
           <input
@@ -269,10 +268,7 @@ export function SortNote({ sort, filter, isNarrow }: Filtering) {
   if (sort === "newest" || sort === "oldest" || sum <= SORTED) return null;
   return (
     <p className="note tone-info">
-      {say("The newest {sorted} of {all} tasks are sorted. Narrow the list down to sort all of it.", {
-        sorted: SORTED,
-        all: sum,
-      })}
+      The newest {count(SORTED)} of {count(sum)} tasks are sorted. Narrow the list down to sort all of it.
     </p>
   );
 }

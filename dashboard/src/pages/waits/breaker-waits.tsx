@@ -2,7 +2,6 @@ import { useQuery } from "@tanstack/react-query";
 import { CircleCheck } from "lucide-react";
 
 import { breakers } from "@/api/gates";
-import { say } from "@/language/say";
 import { useEvery } from "@/live/live";
 import { Broken, Empty, Loading } from "@/parts/empty";
 import { Card } from "@/parts/page";
@@ -17,13 +16,9 @@ export function BreakerWaits() {
   const { data, error, refetch } = useQuery({ ...breakers, refetchInterval: useEvery(AGAIN) });
   const open = data?.breakers.filter((each) => each.state !== "closed");
   return (
-    <Card
-      title={say("Breakers")}
-      aside={<OpenBreaker />}
-      twin={{ command: "taskyard breakers ls", path: "/api/breakers" }}
-    >
+    <Card title="Breakers" aside={<OpenBreaker />} twin={{ command: "taskyard breakers ls", path: "/api/breakers" }}>
       {open === undefined && (error === null ? <Loading /> : <Broken error={error} retry={() => void refetch()} />)}
-      {open?.length === 0 && <Empty icon={CircleCheck} title={say("Every breaker is closed")} />}
+      {open?.length === 0 && <Empty icon={CircleCheck} title="Every breaker is closed" />}
       <ul className="waits">
         {open?.map((each) => (
           <li key={each.type}>
@@ -31,11 +26,7 @@ export function BreakerWaits() {
               {each.type} <StatusBadge status={each.state} />
               <span className="quiet waits-why">{each.why}</span>
             </span>
-            {each.open_until === null ? (
-              <span className="quiet">{say("a probe may go")}</span>
-            ) : (
-              <Probe at={each.open_until} />
-            )}
+            {each.open_until === null ? <span className="quiet">a probe may go</span> : <Probe at={each.open_until} />}
             <CloseBreaker type={each.type} />
           </li>
         ))}
@@ -45,5 +36,9 @@ export function BreakerWaits() {
 }
 
 function Probe({ at }: { at: string }) {
-  return <span>{say("probe {until}", { until: <Until at={at} /> })}</span>;
+  return (
+    <span>
+      probe <Until at={at} />
+    </span>
+  );
 }

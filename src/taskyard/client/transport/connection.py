@@ -12,19 +12,26 @@ import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from time import monotonic, monotonic_ns
 from typing import Any
-from urllib.parse import urlsplit
-
-import httpx
+from urllib.parse import urlencode, urlsplit
 
 from taskyard.api.calls import NOW, Call
 from taskyard.client.transport.headers import checked_id
+from taskyard.client.transport.http_client import (
+    HttpAnswer,
+    HttpClient,
+    HttpRequest,
+    HttpServer,
+    HttpTransport,
+    Unreachable,
+    http_server,
+)
 from taskyard.core.errors import Contended, InvalidInput, StoreUnavailable, TaskyardError, TooManyRequests, YardClosed
 from taskyard.core.units import Micros
 from taskyard.definition.error_view import error_of
 from taskyard.definition.fields import text
 from taskyard.features.artifacts.content import Content, may_repeat, pieces
 from taskyard.features.tokens.rules import presented
-from taskyard.stores.shared.timeouts import CALL_TIMEOUT, keepalive_options
+from taskyard.stores.shared.timeouts import CALL_TIMEOUT
 
 REACHED_WITHIN = 0.2  # of the time that a call may take
 TRIED_FOR = 0.5  # of that time, where the call may be made again: the line may be silent, and another not
@@ -34,7 +41,6 @@ MOST_CONNECTIONS = 200
 MOST_CHARACTERS = 255  # of a name in a path
 FIRST_DELAY, LONGEST_DELAY = 0.05, 2.0
 
-_UNHEARD = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
 _NOTHING_STORED = (Contended, TooManyRequests)
 _HEADERS = {"Accept": "application/json, */*", "User-Agent": "taskyard"}
 _JSON = {"Content-Type": "application/json"}
@@ -52,10 +58,10 @@ class Connection:
         token: str | None = None,
         *,
         patience: float = CALL_TIMEOUT,
-        transport: httpx.AsyncBaseTransport | None = None,  # another way than the network, such as into this process
+        transport: HttpTransport | None = None,  # another way than the network, such as into this process
     ) -> None:
         self._given = urls
-        self._urls = [_checked(url.strip()) for url in urls.split(",")]
+        self._servers = [http_server(_checked(url.strip())) for url in urls.split(",")]
         self._token = token
         # Within the process, what stands for a caller may also be the word of a trusted proxy.
         if transport is None and token is not None and presented(token) is None:
@@ -63,7 +69,7 @@ class Connection:
         self._given_transport = transport
         self._patience = patience  # seconds in which a call ends, beside what the server is asked to wait
         self._at = 0  # the server that is asked
-        self._transport: httpx.AsyncBaseTransport | None = None
+        self._transport: HttpTransport | None = None
         self._headers = _HEADERS if token is None else {**_HEADERS, "Authorization": f"Bearer {token}"}
         self._ahead = 0  # microseconds from the monotonic clock's time to the yard's
         self._latest = Micros(0)
@@ -72,18 +78,14 @@ class Connection:
         return Connection(self._given, self._token, patience=self._patience)
 
     async def open(self) -> None:
-        # The transport and no client of httpx: that adds cookies, redirects and logins, for a fifth of a call's time.
-        self._transport = self._given_transport or httpx.AsyncHTTPTransport(
-            limits=httpx.Limits(max_connections=MOST_CONNECTIONS, keepalive_expiry=IDLE),
-            # Certificates take long to load, and are of no use where there is nothing to check with them.
-            verify=any(url.startswith("https:") for url in self._urls),
-            socket_options=keepalive_options(),
+        self._transport = self._given_transport or HttpClient(
+            most=MOST_CONNECTIONS, idle_sec=IDLE, reached_within=REACHED_WITHIN * self._patience
         )
 
     async def close(self) -> None:
         if self._transport is not None:
             transport, self._transport = self._transport, None
-            await transport.aclose()
+            await transport.close()
 
     def now(self) -> Micros:
         """The yard's time, as of its last answer and what has passed since. It never goes back."""
@@ -101,23 +103,17 @@ class Connection:
         **names: str,
     ) -> Any:
         """Make the call until it is answered, and give the answer's document; a refusal is raised as it was there."""
-        given = {name: value for name, value in (query or {}).items() if value is not None}
+        asked_for = _query(query)
         sent = {**self._headers, **(_JSON if body is not None else {}), **(headers or {})}
         wait_sec = max(wait_sec, call.takes_sec)
         within = wait_sec + (call.within_sec or self._patience) + len(body or b"") * PER_BYTE
         until = monotonic() + within
         tried_for = wait_sec + (within - wait_sec) * TRIED_FOR if call.is_repeatable else within
 
-        silence = self._silence(within)
-
-        async def make(url: str) -> httpx.Response:
+        async def make(server: HttpServer, path: str) -> HttpAnswer:
             # As a whole: a server that sends a byte now and then would keep any other time-out from running out.
             async with asyncio.timeout(max(min(tried_for, until - monotonic()), 0)):
-                return await self._answer(
-                    httpx.Request(
-                        call.method, url, content=body, params=given or None, headers=sent, extensions=silence
-                    )
-                )
+                return await self._way.ask(HttpRequest(server, call.method, path + asked_for, sent, body))
 
         return json.loads((await self._answered(call, make, names, until=until)).content)
 
@@ -126,10 +122,8 @@ class Connection:
 
         sent = {**self._headers, **headers}
 
-        def make(url: str) -> Awaitable[httpx.Response]:
-            return self._answer(
-                httpx.Request(call.method, url, content=pieces(content), headers=sent, extensions=self._silence())
-            )
+        def make(server: HttpServer, path: str) -> Awaitable[HttpAnswer]:
+            return self._way.ask(HttpRequest(server, call.method, path, sent, pieces(content), self._patience))
 
         until = monotonic() + (self._patience if may_repeat(content) else 0)
         return json.loads((await self._answered(call, make, names, until=until)).content)
@@ -139,39 +133,43 @@ class Connection:
 
         sent = {**self._headers, **headers}
 
-        async def make(url: str) -> httpx.Response:
-            answer = await self._begun_answer(httpx.Request(call.method, url, headers=sent, extensions=self._silence()))
-            if not answer.is_success:
-                await answer.aread()
-            return answer
+        async def make(server: HttpServer, path: str) -> HttpAnswer:
+            request = HttpRequest(server, call.method, path, sent, silence=self._patience)
+            answer = await self._way.begin(request)
+            return answer if answer.is_success else await _read_whole(answer)
 
         answer = await self._answered(call, make, names, until=monotonic() + self._patience)
         try:
-            async for piece in answer.aiter_raw():
+            async for piece in answer.pieces():
                 yield piece
-        except httpx.TransportError as lost:
-            raise _silence(lost, call, self._urls[self._at]) from None
+        except OSError as lost:
+            raise _silence(lost, call, self._servers[self._at].url) from None
         finally:
-            await answer.aclose()
+            answer.close()
 
     async def _answered(
-        self, call: Call, make: Callable[[str], Awaitable[httpx.Response]], names: Mapping[str, str], *, until: float
-    ) -> httpx.Response:
+        self,
+        call: Call,
+        make: Callable[[HttpServer, str], Awaitable[HttpAnswer]],
+        names: Mapping[str, str],
+        *,
+        until: float,
+    ) -> HttpAnswer:
         """A good answer, by whichever server; a refusal, or silence for too long, is raised."""
         path = call.to(**{name: _sayable(name, value) for name, value in names.items()})
         tried = 0
         while True:
             asked = self._at
             try:
-                answer = await make(self._urls[asked] + path)
-            except (httpx.TransportError, TimeoutError) as lost:
-                failure, delay = _silence(lost, call, self._urls[asked]), self._go_on(asked, tried)
-                again = call.is_repeatable or isinstance(lost, _UNHEARD)
+                answer = await make(self._servers[asked], path)
+            except OSError as lost:  # a time-out is one, too
+                failure, delay = _silence(lost, call, self._servers[asked].url), self._go_on(asked, tried)
+                again = call.is_repeatable or isinstance(lost, Unreachable)
             else:
                 self._hear_time(answer)
                 if answer.is_success:
                     return answer
-                failure, retryable = _refusal(answer)
+                failure, retryable = _refusal(answer, self._servers[asked].host)
                 again = retryable and (call.is_repeatable or isinstance(failure, _NOTHING_STORED))
                 delay = _asked_delay(answer, _delay(tried))
             if not again or monotonic() + delay > until:
@@ -179,36 +177,43 @@ class Connection:
             tried += 1
             await asyncio.sleep(delay)
 
-    async def _answer(self, request: httpx.Request) -> httpx.Response:
-        """The whole answer."""
-        answer = await self._begun_answer(request)
-        try:
-            await answer.aread()
-        finally:
-            await answer.aclose()
-        return answer
-
-    async def _begun_answer(self, request: httpx.Request) -> httpx.Response:
+    @property
+    def _way(self) -> HttpTransport:
         if self._transport is None:
             raise YardClosed
-        answer = await self._transport.handle_async_request(request)
-        answer.request = request
-        return answer
-
-    def _silence(self, longest: float | None = None) -> dict[str, Any]:
-        """How long nothing at all may come."""
-        timeout = httpx.Timeout(longest or self._patience, connect=REACHED_WITHIN * self._patience)
-        return {"timeout": timeout.as_dict()}
+        return self._transport
 
     def _go_on(self, asked: int, tried: int) -> float:
         """Turn to the next server, unless another call has done so; and say when to try it."""
         if self._at == asked:
-            self._at = (asked + 1) % len(self._urls)
-        return 0 if tried + 1 < len(self._urls) else _delay(tried)
+            self._at = (asked + 1) % len(self._servers)
+        return 0 if tried + 1 < len(self._servers) else _delay(tried)
 
-    def _hear_time(self, answer: httpx.Response) -> None:
+    def _hear_time(self, answer: HttpAnswer) -> None:
         if now := answer.headers.get(NOW):
             self._ahead = int(now) - monotonic_ns() // 1000
+
+
+async def _read_whole(answer: HttpAnswer) -> HttpAnswer:
+    try:
+        found = [piece async for piece in answer.pieces()]
+    finally:
+        answer.close()
+    for piece in found:
+        answer.add(piece)
+    return answer
+
+
+def _query(query: Query | None) -> str:
+    """What follows the path."""
+    given = {name: _spelled(value) for name, value in (query or {}).items() if value is not None}
+    return f"?{urlencode(given, doseq=True)}" if given else ""
+
+
+def _spelled(value: str | int | float | bool | Sequence[str]) -> str | Sequence[str]:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int | float) else value
 
 
 def _checked(url: str) -> str:
@@ -230,21 +235,21 @@ def _sayable(name: str, value: str) -> str:
     return value
 
 
-def _silence(lost: httpx.TransportError | TimeoutError, call: Call, url: str) -> StoreUnavailable:
+def _silence(lost: OSError, call: Call, url: str) -> StoreUnavailable:
     words = f"the server {url} cannot be reached or did not answer ({type(lost).__name__})"
-    if call.is_repeatable or isinstance(lost, _UNHEARD):
+    if call.is_repeatable or isinstance(lost, Unreachable):
         return StoreUnavailable(words)
     return StoreUnavailable(f"{words}, and whether it did what it was asked is not known")
 
 
-def _refusal(answer: httpx.Response) -> tuple[TaskyardError, bool]:
+def _refusal(answer: HttpAnswer, host: str) -> tuple[TaskyardError, bool]:
     """What the answer says, and whether the same call may succeed later."""
     try:
         document = json.loads(answer.content)
         code, retryable = document["code"], document["retryable"]
     except (ValueError, TypeError, KeyError):
         # Not the server's own words: what stands before it may be waiting for it to come back.
-        return StoreUnavailable(f"{answer.url.host} answered with status {answer.status_code}"), answer.is_server_error
+        return StoreUnavailable(f"{host} answered with status {answer.status}"), answer.status >= 500
     if code in _NO_SUCH_CALL:
         return InvalidInput("url", "names a server that does not know this call"), False
     return error_of(document), retryable
@@ -255,7 +260,7 @@ def _delay(tried: int) -> float:
     return random.uniform(0.5, 1) * min(FIRST_DELAY * 2 ** min(tried, 10), LONGEST_DELAY)
 
 
-def _asked_delay(answer: httpx.Response, least: float) -> float:
+def _asked_delay(answer: HttpAnswer, least: float) -> float:
     """The delay that the server asks for, or our own where that is longer."""
     asked = answer.headers.get("retry-after", "")
     return max(least, int(asked) * random.uniform(1, 1.25)) if asked.isdigit() else least
