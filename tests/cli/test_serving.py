@@ -75,3 +75,33 @@ def test_a_port_that_is_taken_is_named(taskyard: Command, url: str) -> None:
         refused = taskyard("serve", "--port", address.rpartition(":")[2])
     assert refused.status == 2
     assert "port" in refused.out
+
+
+WATCHED = """
+import gc, os, signal
+from taskyard.cli.main import main
+from taskyard.cli.programs import serve as program
+
+serve = program.serve
+
+async def watched(yard, *, on_up, **settings):
+    def up(address, is_open):
+        on_up(address, is_open)
+        print("looked at and left alone:", len(gc.get_objects()), gc.get_freeze_count())
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    await serve(yard, on_up=up, **settings)
+
+program.serve = watched
+main()
+"""
+
+
+def test_what_a_server_has_loaded_is_not_looked_at_for_garbage(tmp_path: Path):
+    """A look at all of it would hold every call up for tens of milliseconds, again and again under load."""
+    words = [sys.executable, "-c", WATCHED, "--url", f"sqlite:///{tmp_path / 'yard.db'}", "serve", "--port", "0"]
+    shown = subprocess.run(words, check=True, capture_output=True, text=True, timeout=60).stdout
+
+    looked_at, left_alone = map(int, shown.rpartition(":")[2].split())
+    assert left_alone > 100_000
+    assert looked_at < left_alone / 20

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from taskyard.app import connect, serve
-from taskyard.cli.invocation import chosen, console_for_people, stay
+from taskyard.cli.invocation import chosen, console_for_people, keep_loaded, stay
 from taskyard.cli.logs import LogFormat, LogFormatOption, set_up_logs
 from taskyard.cli.settings import sign_in
 from taskyard.cli.terminal import Text
@@ -103,6 +103,7 @@ def serve_yard(
     sys.setswitchinterval(SWITCH_INTERVAL)
 
     def announce(address: str, is_open: bool) -> None:
+        keep_loaded()  # again: the application is made after the program has begun to stay
         lines = Text.assemble(("taskyard", "bold"), " serves ", settings.shown_url, " at ", (address, "bold"))
         lines.append(f"\n  look   {address}\n  try    curl {address}/api/stats\n  docs   {address}/docs")
         if is_open:
