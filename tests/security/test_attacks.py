@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
+from taskyard.app import a2a_mount, mcp_mount
 from taskyard.features.tokens.sign_in_settings import sign_in_settings
 from taskyard.ledger.clock import ManualClock
 from taskyard.server.access.limiter import Limiter, Rate
@@ -18,9 +19,11 @@ from taskyard.server.server import served
 from taskyard.yard import Yard
 from tests.listening import Listener, listening
 from tests.security.attacks import LISTENER, SPOKEN, TABLE, Attack
+from tests.security.door_attacks import DOORS
 from tests.server.calling import client_of
 from tests.yards import OpenYard, claim_that, given_an_agent
 
+ATTACKS = TABLE | DOORS
 PATIENT = Limiter(Rate(per_sec=10_000, burst=10_000))  # the attacks are counted elsewhere
 
 
@@ -38,7 +41,10 @@ async def scene(open_yard: OpenYard, clock: ManualClock, tmp_path: Path) -> Asyn
     yard = await open_yard(artifacts=(tmp_path / "files").as_uri())
     names = await given_something_to_attack(yard, await open_yard(workspace="elsewhere"), clock)
     proxies = sign_in_settings(workspace="default", members=("ops=admin", "*=admin"), proxy_addresses="10.9.9.9")
-    async with listening() as listener, served(yard, sign_in=proxies, guesses=PATIENT, calls=PATIENT) as server:
+    async with (
+        listening() as listener,
+        served(yard, sign_in=proxies, guesses=PATIENT, calls=PATIENT, mcp=mcp_mount(), a2a=a2a_mount()) as server,
+    ):
         names |= {"port": str(server.port)}
         yield Scene(yard, server.port, names, listener)
 
@@ -62,7 +68,9 @@ async def given_something_to_attack(yard: Yard, elsewhere: Yard, clock: ManualCl
         names |= {name: held.id, "lease" if name == "task" else f"{name}_lease": held.lease}
     hook = (await yard.triggers.add("reports", "webhook", ready_made="json")).view.trigger.path
     file = await yard.artifacts.put("digits.txt", "0123456789")
-    return {**names, "hook": str(hook), "artifact": file.id}
+    await yard.a2a.publish("code")
+    shared = await yard.a2a.share(names["task"])
+    return {**names, "hook": str(hook), "artifact": file.id, "handle": shared.handle}
 
 
 def filled(text: str, scene: Scene) -> str:
@@ -87,11 +95,11 @@ async def stored(yard: Yard) -> Any:
     return tasks, records, await yard.artifacts.list(), [each.trigger for each in await yard.triggers.list()]
 
 
-@pytest.mark.parametrize("kind", TABLE)
+@pytest.mark.parametrize("kind", ATTACKS)
 async def test_every_attack_of_the_table_is_refused_as_it_says(scene: Scene, kind: str):
     before, wrong = await stored(scene.yard), dict[str, str]()
     async with client_of(scene.port) as client:
-        for attack in TABLE[kind]:
+        for attack in ATTACKS[kind]:
             answer = await sent(client, attack, scene)
             is_problem = answer.headers["content-type"] == "application/problem+json"
             code = answer.json()["code"] if is_problem else answer.text[:100]
@@ -121,5 +129,5 @@ async def answered(port: int, sent: bytes) -> bytes:
 
 
 def test_the_table_is_as_long_as_was_promised():
-    assert sum(map(len, TABLE.values())) + len(SPOKEN) >= 200
-    assert all(len({attack.name for attack in attacks}) == len(attacks) for attacks in TABLE.values())
+    assert sum(map(len, ATTACKS.values())) + len(SPOKEN) >= 200
+    assert all(len({attack.name for attack in attacks}) == len(attacks) for attacks in ATTACKS.values())
