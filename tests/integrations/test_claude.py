@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 from claude_agent_sdk import ClaudeAgentOptions, SessionStore
 from claude_agent_sdk.testing import run_session_store_conformance
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import taskyard
 from taskyard.app import Yard
@@ -17,7 +18,7 @@ from taskyard.core.task import Status
 from taskyard.core.units import SECOND
 from taskyard.integrations.claude import TaskSessionStore, run
 from taskyard.ledger.clock import ManualClock
-from tests.integrations.conftest import Crash, lose_lease, outcomes, spent
+from tests.integrations.conftest import Crash, lose_lease, outcomes, spent, traced_calls
 
 PRICE = 4_500  # micro-dollars for 1,000 tokens read and 100 written by Claude Sonnet 4.5: 3 and 15 dollars a million
 PROGRAM = Path(__file__).parent / "claude_program.py"
@@ -122,6 +123,35 @@ async def test_a_tool_that_needs_permission_waits_for_a_person_without_a_slot(ya
     assert claude.noted("tool") == [["Bash", "deny"], ["Bash", "allow"]]
     assert await spent(yard, task.id) == 2 * PRICE
     assert await outcomes(yard, task.id) == [("suspended", None, False), ("completed", None, False)]
+
+
+async def test_the_run_is_one_trace_with_each_answer_of_the_model(
+    yard: Yard, claude: Claude, spans: InMemorySpanExporter
+):
+    claude.plays({"say": "I look"}, {"say": "It is fixed"})
+    await yard.enqueue("code", prompt="Fix it")
+
+    await yard.drain(claude.worker())
+
+    calls = traced_calls(spans)
+    assert [call["gen_ai.usage.input_tokens"] for call in calls] == [1000, 1000]
+    assert {call["taskyard.cost_usd"] for call in calls} == {PRICE / 1e6}
+
+
+async def test_a_sub_agent_can_be_a_task_of_its_own_with_its_own_cost(yard: Yard, claude: Claude):
+    claude.plays({"say": "The tests fail"}, {"say": "Fixed"})
+    worker = claude.worker()
+
+    @worker.handles("lead")
+    async def lead(task: taskyard.Context) -> Any:
+        return await task.spawn("code", prompt="Fix it", wait=True)
+
+    task = await yard.enqueue("lead")
+    await yard.drain(worker)
+
+    (child,) = await yard.find(parent_id=task.id)
+    assert (await yard.get(task.id)).result == "Fixed"
+    assert (await spent(yard, task.id), await spent(yard, child.id)) == (0, 2 * PRICE)
 
 
 async def test_a_tool_that_a_person_denies_is_not_used(yard: Yard, claude: Claude):

@@ -222,6 +222,52 @@ async def test_the_calls_are_one_trace(yard: Yard, spans: InMemorySpanExporter):
     assert (first["gen_ai.usage.cache_read.input_tokens"], first["taskyard.cost_usd"]) == (600, PRICE / 1e6)
 
 
+async def test_a_question_to_a_person_suspends_without_a_slot_and_repeats_no_call(yard: Yard):
+    with endpoint("a plan", "done") as served:
+
+        async def handler(task: taskyard.Context) -> str:
+            async with client_of(served) as client:
+                plan = await ask(client, task.prompt)
+                may = await task.ask(f"May I follow {plan}?", choices=["yes", "no"])
+                return await ask(client, may)
+
+        worker, task = worker_of(handler), await yard.enqueue("ask", prompt="Plan")
+        await yard.drain(worker)
+        assert (await yard.get(task.id)).status is Status.PENDING
+        assert [agent.current_tasks for agent in await yard.agents.list()] == [0]
+        (asked,) = await yard.approvals.list(task_id=task.id)
+        await yard.approvals.answer(task.id, asked.signal, "yes")
+        await yard.drain(worker)
+
+    assert ((await yard.get(task.id)).result, len(served.heard)) == ("done", 2)
+    assert await outcomes(yard, task.id) == [("suspended", None, False), ("completed", None, False)]
+    assert await spent(yard, task.id) == 2 * PRICE
+
+
+async def test_a_sub_agent_can_be_a_task_of_its_own_with_its_own_cost(yard: Yard):
+    with endpoint("cats", "all about cats", "a summary") as served:
+
+        async def handler(task: taskyard.Context) -> str:
+            async with client_of(served) as client:
+                subject = await ask(client, task.prompt)
+                found = await task.spawn("research", prompt=subject, wait=True)
+                return await ask(client, found)
+
+        worker = worker_of(handler)
+
+        @worker.handles("research")
+        async def research(task: taskyard.Context) -> str:
+            async with client_of(served) as client:
+                return await ask(client, task.prompt)
+
+        task = await yard.enqueue("ask", prompt="Write")
+        await yard.drain(worker)
+
+    assert ((await yard.get(task.id)).result, len(served.heard)) == ("a summary", 3)
+    (child,) = await yard.find(parent_id=task.id)
+    assert (await spent(yard, task.id), await spent(yard, child.id)) == (2 * PRICE, PRICE)
+
+
 async def test_a_model_without_a_known_price_costs_nothing_and_is_named(yard: Yard, caplog: pytest.LogCaptureFixture):
     with endpoint("ok", model="home-grown-5") as served:
 
