@@ -11,6 +11,7 @@ from taskyard.core.task import Status
 from taskyard.core.units import from_iso
 from taskyard.features.tasks.views import Held
 from taskyard.integrations.shadow import ShadowedInbox
+from taskyard.integrations.shadow_tasks import ShadowedTasks
 from taskyard.ledger.clock import ManualClock
 from taskyard.worker.inbox import Inbox
 from taskyard.yard import Yard
@@ -423,3 +424,41 @@ async def test_the_old_queue_is_replaced_in_the_phases_of_the_document_a_week_ea
         *(("dual_write", 2, 0), ("shadow", 2, 0)),
         ("cutover", 2, 0),
     ]
+
+
+async def test_subagents_move_in_the_same_phases_and_each_is_run_once(yard: Yard):
+    class SpawnedSubagents:
+        """What `spawnBackgroundSubagentTask` of the document keeps."""
+
+        def __init__(self) -> None:
+            self.queued: list[dict[str, Any]] = []
+
+        def start_subagent(self, task_id: str, type: str, prompt: str, **facts: Any) -> dict[str, Any]:
+            self.queued.append({"id": task_id, "subagentType": type, "prompt": prompt, **facts})
+            return {"taskId": task_id, "outputFile": f"{task_id}.jsonl", "subagentId": f"subagent-{task_id}"}
+
+        def claim(self) -> dict[str, Any] | None:
+            return self.queued.pop(0) if self.queued else None
+
+        def complete(self, _task: dict[str, Any], _output: Any) -> None:
+            """Nothing is kept of what has ended."""
+
+    await yard.cutovers.start("subagents", days=0, least=3)
+    spawned = SpawnedSubagents()
+    queue, ran = ShadowedTasks(spawned, yard, WORKER, cutover="subagents"), list[str]()
+    for after in ("shadow", "cutover", "finished"):
+        started = await queue.start_subagent("explore", "Look", parent="lead", conversation="c1", description=after)
+        taken = await queue.claim()
+        assert taken is not None
+        ran.append(taken.id)
+        await queue.complete(taken, {"report": after})
+        assert (taken.id, await queue.claim()) == (started, None)
+        await queue.report()
+        await yard.cutovers.move("subagents", after)
+        await queue.report()
+
+    assert (queue.differences, spawned.queued) == ([], [])
+    assert [each.status for each in await yard.subagents.list()] == ["completed"] * 3
+    assert [each.task_id for each in reversed(await yard.subagents.list())] == ran
+    batch = (await yard.inbox.take(*SCOPE, hold_sec=0)).batch
+    assert batch is not None  # the parent hears of each once, whichever side has run it

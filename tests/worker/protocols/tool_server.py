@@ -1,5 +1,9 @@
-"""An MCP server with tools to work with: one that answers, one that asks first, one that fails."""
+"""An MCP server with tools to work with: one that answers, one that asks first, one that fails, one that hangs once."""
 
+import asyncio
+import json
+import os
+from pathlib import Path
 from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
@@ -28,6 +32,23 @@ async def deploy(site: str, context: Context[Any]) -> str | InputRequiredResult:
 @server.tool()
 def fail() -> str:
     raise ValueError("no such site")
+
+
+def note_call(file: Path) -> int:
+    """Add this process to the calls in a file, and say how many there are."""
+    with file.open("a") as calls:
+        calls.write(json.dumps({"pid": os.getpid()}) + "\n")
+    return len(file.read_text().splitlines())
+
+
+@server.tool()
+async def hang_once(file: str, context: Context[Any]) -> dict[str, int]:
+    """Note the call in the file. The first one never answers."""
+    number = note_call(Path(file))
+    if number == 1:
+        await context.report_progress(0.5, 1.0, "hanging")
+        await asyncio.Event().wait()
+    return {"calls": number}
 
 
 if __name__ == "__main__":
