@@ -1,8 +1,10 @@
 """HTTP as the client speaks it, against servers that answer byte by byte what a test says."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +17,7 @@ from taskyard.client.transport.http_client import (
     Unreachable,
     http_server,
 )
+from tests.certificates import self_signed
 from tests.servers import free_port
 
 WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTaskyard-Now: 7\r\n\r\nok"
@@ -64,14 +67,15 @@ async def _body(reader: asyncio.StreamReader, head: bytes) -> bytes:
 
 
 @asynccontextmanager
-async def scripted(*answers: bytes) -> AsyncGenerator[Scripted]:
+async def scripted(*answers: bytes, tls: ssl.SSLContext | None = None) -> AsyncGenerator[Scripted]:
     script, meeting = Scripted(*answers), set[asyncio.Task[None]]()
 
     def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         meeting.add(asyncio.create_task(script.meet(reader, writer)))
 
-    async with await asyncio.start_server(meet, "127.0.0.1", 0) as listening:
-        script.server = http_server(f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/yard/")
+    async with await asyncio.start_server(meet, "127.0.0.1", 0, ssl=tls) as listening:
+        scheme = "http" if tls is None else "https"
+        script.server = http_server(f"{scheme}://127.0.0.1:{listening.sockets[0].getsockname()[1]}/yard/")
         yield script
         for each in meeting:
             each.cancel()
@@ -173,3 +177,20 @@ async def test_a_header_cannot_smuggle_another_one(client: HttpClient):
     async with scripted(WHOLE) as script:
         with pytest.raises(ValueError, match="header"):
             await client.ask(HttpRequest(script.server, "GET", "/", {"X": "a\r\nY: b"}))
+
+
+async def test_a_server_over_tls_is_asked_only_where_its_certificate_is_known(
+    client: HttpClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    certificate, key = self_signed(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    async with scripted(WHOLE, tls=context) as script:
+        with pytest.raises(Unreachable, match="certificate"):
+            await client.ask(asking(script))
+        assert script.heard == []
+
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        trusting = HttpClient(most=1, idle_sec=60, reached_within=20)
+        assert (await trusting.ask(asking(script))).content == b"ok"
+        await trusting.close()

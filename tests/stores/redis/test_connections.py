@@ -3,7 +3,6 @@
 import asyncio
 import re
 import ssl
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from taskyard.core.errors import InvalidInput, StoreUnavailable
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.redis import RedisStore
 from taskyard.stores.redis.connection.address import Endpoint, Login, parse_address
+from tests.certificates import self_signed
 from tests.redis_servers import RedisServer
 from tests.stores.given import a_new_task, commit, given_a_task, given_tasks
 from tests.stores.plans import a_plan
@@ -107,17 +107,7 @@ async def test_the_user_of_the_guide_may_do_all_that_is_needed(server: RedisServ
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> tuple[Path, Path]:
-    """Of a server on the loopback, signed by itself."""
-    key, made = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-keyout", key, "-out", made),
-            *("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    return made, key
+    return self_signed(tmp_path)
 
 
 async def test_a_line_can_be_encrypted(

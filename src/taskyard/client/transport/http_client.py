@@ -10,7 +10,7 @@ import asyncio
 import ssl
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping
-from functools import cache
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol, cast
 from urllib.parse import quote, urlsplit
 
@@ -332,11 +332,16 @@ class HttpClient:
                     lambda: _Connection(self._forget),
                     server.host,
                     server.port,
-                    ssl=_certificates() if server.is_tls else None,
+                    ssl=self._certificates if server.is_tls else None,
                 )
         except OSError as error:  # a time-out is one, too
             raise Unreachable(str(error) or "it took too long") from None
         return connection
+
+    @cached_property
+    def _certificates(self) -> ssl.SSLContext:
+        """Made where there is something to check with them: they take long to load."""
+        return ssl.create_default_context()
 
     def _give_back(self, connection: _Connection, server: HttpServer, *, is_whole: bool) -> None:
         self._slots.release()
@@ -369,9 +374,3 @@ def _head(request: HttpRequest) -> bytes:
 
 
 _IN_PIECES = "Transfer-Encoding: chunked\r\n\r\n"
-
-
-@cache
-def _certificates() -> ssl.SSLContext:
-    """Made once, and only where there is something to check: certificates take long to load."""
-    return ssl.create_default_context()
