@@ -387,9 +387,18 @@ settle_moves()
 for _, lane in ipairs(lanes) do
   settle_hints(lane)
 end
-local answer = {'claimed', announce(), #parked}
-for _, each in ipairs(taken) do
-  answer[#answer + 1] = each[1]
-  answer[#answer + 1] = redis.call('GET', yard .. 'definition:' .. each[1][ID])
-end
-return answer
+-- Field by field behind each other, and behind each task its definition: the server sends a list in a list as a message
+-- of its own. The entries of the log are for scripts alone.
+return (function() -- has locals of its own: a script may have 200
+  local answer, last = {'claimed', announce(), #parked}, 3
+  for _, each in ipairs(taken) do
+    local row = each[1]
+    for field = 1, LAST_HELD do
+      answer[last + field] = row[field] or false
+    end
+    answer[last + LOG], answer[last + HELD_LOG] = false, false
+    answer[last + LAST_HELD + 1] = redis.call('GET', yard .. 'definition:' .. row[ID])
+    last = last + LAST_HELD + 1
+  end
+  return answer
+end)()

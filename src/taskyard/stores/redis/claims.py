@@ -13,6 +13,7 @@ from taskyard.stores.contract import Claimed, Extended, Stale
 from taskyard.stores.redis import encoding
 from taskyard.stores.redis.encoding import Reply, Word, or_nul
 
+_WIDTH = len(encoding.FIELDS) + 1  # of a task in the answer: its fields, and its definition
 Hints = Sequence[Sequence[str]]  # for each lane of a plan, the hints that woke this process
 
 
@@ -51,8 +52,9 @@ def _with_length(names: Sequence[str]) -> list[Word]:
 def decode_claim(reply: Reply) -> Claimed | Stale:
     if reply[0] == "stale":
         return Stale(int(reply[1]))
-    rows, texts = reply[3::2], reply[4::2]
-    return Claimed(tuple(encoding.parse_hots(rows)), reply[2], tuple(map(encoding.parse_definition, rows, texts)))
+    rows = [reply[first : first + _WIDTH] for first in range(3, len(reply), _WIDTH)]
+    definitions = (encoding.parse_definition(row, row[-1]) for row in rows)
+    return Claimed(tuple(encoding.parse_hots(rows)), reply[2], tuple(definitions))
 
 
 def encode_heartbeats(beats: Sequence[Beat]) -> Iterator[Word]:

@@ -10,19 +10,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from taskyard.core.changes import PLANNED_ON, ChangeSet, RecordChange, goes_on_when_full
+from taskyard.core.changes import PLANNED_ON, Change, ChangeSet, RecordChange, goes_on_when_full
 from taskyard.core.dag import NEEDED, count_names
 from taskyard.core.errors import InvalidInput
 from taskyard.core.task import DagId
 from taskyard.core.units import Micros
 from taskyard.stores.redis import encoding
-from taskyard.stores.redis.encoding import Step, to_json
+from taskyard.stores.redis.encoding import Step, Word, to_json
 from taskyard.stores.shared.commits.batching import Key, eased_ceilings
 from taskyard.stores.shared.commits.change_sets import owned_key
 from taskyard.stores.shared.commits.conflicts import takes_key
 from taskyard.stores.shared.rows import format_body
 
 _MOST = 100_000_000  # characters of up to four bytes: Redis closes the connection for a text of more than 512 MB
+_ANY_END = "any"  # of a lease that heartbeats may have extended
 _DAG_WORDS = (*count_names(DagId("")), NEEDED)
 _text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False).encode
 
@@ -34,8 +35,8 @@ def moved_counters(sets: Sequence[ChangeSet]) -> list[Key]:
 
 def encode_batch(sets: Sequence[ChangeSet], moved: Sequence[Key], *, now: Micros | None) -> list[str]:
     """Encode the sets. The script answers the counters in `moved`. Without a time, the server's clock decides."""
-    plan = _CommitPlan()
-    planned = [plan.set(each) for each in sets]
+    texts: list[str] = []
+    planned = [_set_steps(each, texts) for each in sets]
     text = _text(
         (
             to_json(now),
@@ -45,55 +46,68 @@ def encode_batch(sets: Sequence[ChangeSet], moved: Sequence[Key], *, now: Micros
             [to_json(each.good_until) for each in sets],
         )
     )
-    if len(text) + sum(map(len, plan.texts)) > _MOST:
+    if len(text) + sum(map(len, texts)) > _MOST:
         raise InvalidInput("tasks", "must be handed in by fewer at a time: these are more than one command can carry")
-    return [text, *plan.texts]
+    return [text, *texts]
 
 
-class _CommitPlan:
-    """The steps of a batch, and the texts that are passed beside it."""
+def put_aside(texts: Sequence[str], aside: list[str]) -> int:
+    """Pass the texts as arguments of the script. Answers the place of the first; the batch is argument 1."""
+    place = len(aside) + 2
+    aside += texts
+    return place
 
-    def __init__(self) -> None:
-        self.texts: list[str] = []
 
-    def set(self, change_set: ChangeSet) -> Step:
-        return to_json(change_set.at), _guard_steps(change_set), self._writes(change_set)
+def _set_steps(change_set: ChangeSet, aside: list[str]) -> Step:
+    return to_json(change_set.at), _guard_steps(change_set), _writes(change_set, aside)
 
-    def _writes(self, change_set: ChangeSet) -> list[Step]:
-        steps: list[Step] = [
-            ("change", before.id, encoding.changed_fields(before, after), encoding.format_event(event))
-            for before, after, event, *_ in change_set.changes
-        ]
-        if change_set.tasks:
-            first = self.put_aside(encoding.format_definitions(change_set.tasks))
-            events = (encoding.format_event(task.event) for task in change_set.tasks)
-            fields = encoding.new_task_fields(change_set.tasks)
-            steps.append(("insert", first, list(zip(fields, events, strict=True))))
-        steps += [("edge", *edge) for edge in change_set.edges]
-        steps += [("block", *blocker) for blocker in change_set.blockers]
-        steps += [("lift", name, to_json(task_id), ends_wait) for name, task_id, ends_wait in change_set.lifts]
-        steps += history_steps(change_set)
-        steps += [("remove", task_id, _DAG_WORDS) for task_id in change_set.removals]
-        steps += _ceiling_steps(change_set)
-        steps.append(("tell", list(map(encoding.format_event, change_set.events))))
-        return steps
 
-    def put_aside(self, texts: Sequence[str]) -> int:
-        """Pass the texts as arguments of the script. Answers the place of the first; the batch is argument 1."""
-        place = len(self.texts) + 2
-        self.texts += texts
-        return place
+def _writes(change_set: ChangeSet, aside: list[str]) -> list[Step]:
+    steps = _change_steps(change_set.changes) if change_set.changes else []
+    if change_set.tasks:
+        first = put_aside(encoding.format_definitions(change_set.tasks), aside)
+        events = (encoding.format_event(task.event) for task in change_set.tasks)
+        fields = encoding.new_task_fields(change_set.tasks)
+        steps.append(("insert", first, list(zip(fields, events, strict=True))))
+    steps += [("edge", *edge) for edge in change_set.edges]
+    steps += [("block", *blocker) for blocker in change_set.blockers]
+    steps += [("lift", name, to_json(task_id), ends_wait) for name, task_id, ends_wait in change_set.lifts]
+    steps += history_steps(change_set, aside)
+    steps += [("remove", task_id, _DAG_WORDS) for task_id in change_set.removals]
+    steps += _ceiling_steps(change_set)
+    steps.append(("tell", list(map(encoding.format_event, change_set.events))))
+    return steps
+
+
+def _change_steps(changes: Sequence[Change]) -> list[Step]:
+    """The changes in their order: those that follow each other and move the same are one step."""
+    steps: list[Step] = []
+    last: object = None
+    tasks: list[Word] = []
+    for before, after, event, *_ in changes:
+        moved = encoding.moved_values(before, after)
+        if not encoding.follows_from_row(event, after):
+            steps.append(("change", before.id, encoding.moved_words(*moved), encoding.format_event(event)))
+            last = None
+            continue
+        shared = (moved, event.event, event.at)
+        if shared != last:
+            last, tasks = shared, []
+            steps.append(("changes", encoding.moved_words(*moved), event.event, to_json(event.at), tasks))
+        tasks += (before.id, to_json(event.data))
+    return steps
 
 
 def _guard_steps(change_set: ChangeSet) -> list[Step]:
     """The guards. The guards for conflicts come before those for taken ids and keys."""
     steps: list[Step] = []
-    for before, _, _, expiring, lease_unchanged in change_set.changes:
-        steps.append(("change", before.id, before.version))
-        if expiring:
-            steps.append(("expire", before.id, to_json(before.lease_expires_at)))
-        if lease_unchanged:
-            steps.append(("lease_unchanged", before.id, to_json(before.lease_expires_at)))
+    if change_set.changes:
+        rows: list[Word] = []
+        for before, _, _, _, lease_unchanged in change_set.changes:
+            rows += (before.id, before.version, to_json(before.lease_expires_at) if lease_unchanged else _ANY_END)
+        steps.append(("changes", rows))
+        ends = [change.before for change in change_set.changes if change.expiring]
+        steps += [("expire", before.id, to_json(before.lease_expires_at)) for before in ends]
     steps += [("expect", *expect[:2]) for expect in change_set.expects]
     steps += [("record", *record[:4]) for record in change_set.records]
     steps += [("checkpoint", *checkpoint[:2]) for checkpoint in change_set.checkpoints]
@@ -115,12 +129,8 @@ def _key_steps(change_set: ChangeSet) -> Iterator[Step]:
             yield "key", *key, hot.id, kept.get(key, False)
 
 
-def history_steps(change_set: ChangeSet) -> list[Step]:
-    outputs = {each[:2]: encoding.format_output(each) for each in change_set.outputs}
-    steps: list[Step] = [
-        ("attempt", *each[:2], encoding.format_attempt(each), outputs.get(each[:2], False))
-        for each in change_set.attempts
-    ]
+def history_steps(change_set: ChangeSet, aside: list[str]) -> list[Step]:
+    steps = list(_attempt_steps(change_set, aside)) if change_set.attempts else []
     steps += [("checkpoint", *each[:2], encoding.format_checkpoint(each)) for each in change_set.checkpoints]
     steps += [("signal", each.task_id, encoding.format_signal(each)) for each in change_set.signals]
     steps += map(_record_step, change_set.records)
@@ -129,6 +139,22 @@ def history_steps(change_set: ChangeSet) -> list[Step]:
     steps += [("post", each.topic, to_json(each.task_id), encoding.format_outbox(each)) for each in change_set.outbox]
     steps += [("rescore", *map(to_json, each)) for each in change_set.rescores]
     return steps
+
+
+def _attempt_steps(change_set: ChangeSet, aside: list[str]) -> Iterator[Step]:
+    """Attempts with what they put out, and those of which nothing is to be written."""
+    outputs = {each[:2]: encoding.format_output(each) for each in change_set.outputs}
+    texts: list[str] = []
+    ended: list[Word] = []
+    for each in change_set.attempts:
+        key, text = each[:2], encoding.format_attempt(each)
+        if (output := outputs.get(key)) is None:
+            yield "attempt", *key, text
+        else:
+            ended += key
+            texts.append(f"{text}{encoding.NONE}{output}")
+    if ended:
+        yield "attempts", put_aside(texts, aside), ended
 
 
 def _record_step(change: RecordChange) -> Step:

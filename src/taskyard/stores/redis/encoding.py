@@ -10,12 +10,12 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress
-from operator import is_not, itemgetter
+from operator import eq, is_not, itemgetter
 from typing import Any
 
 from taskyard.core.changes import Checkpoint, Event, Limit, NewTask, Outbox, Output, Record, Signal, StoredEvent
 from taskyard.core.json_value import compact
-from taskyard.core.task import Attempt, Definition, Hot, LaneId, Outcome, TaskId
+from taskyard.core.task import Attempt, Definition, Hot, LaneId, Outcome, TaskId, lone_dag
 from taskyard.core.units import Micros
 from taskyard.definition.codec import Heading, decode_definition, encode_definitions
 from taskyard.stores.contract import Embedding
@@ -149,14 +149,24 @@ def parse_hots(rows: Iterable[list[Any]]) -> list[Hot]:
     return [parse_hot(row) for row in rows]
 
 
-def changed_fields(before: Hot, after: Hot) -> list[Word]:
+def moved_values(before: Hot, after: Hot) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """Which fields differ, and their values after the change."""
+    # An unchanged value is nearly always the same object; a value that is another one, and equal, is looked for below.
+    indexes = tuple(compress(_INDEXES, map(is_not, before, after)))
+    values = tuple(map(after.__getitem__, indexes))
+    if True in map(eq, values, map(before.__getitem__, indexes)):
+        indexes = tuple(index for index in indexes if before[index] != after[index])
+        values = tuple(map(after.__getitem__, indexes))
+    return indexes, values
+
+
+def moved_words(indexes: Sequence[int], values: Sequence[Any]) -> list[Word]:
     """The changed fields: place and value in turn."""
-    words: list[Word] = []
-    for index in compress(_INDEXES, map(is_not, before, after)):  # an unchanged value is nearly always the same object
-        value: Any = after[index]
-        if value != before[index]:
-            words += (PLACES[index], to_json(value))
-    return words
+    return [word for index, value in zip(indexes, values, strict=True) for word in (PLACES[index], to_json(value))]
+
+
+def changed_fields(before: Hot, after: Hot) -> list[Word]:
+    return moved_words(*moved_values(before, after))
 
 
 def new_task_fields(tasks: Iterable[NewTask]) -> Iterator[list[Word]]:
@@ -178,6 +188,12 @@ def to_json(value: Word | None) -> Word:
 
 def or_nul(value: Word | None) -> Word:
     return NONE if value is None else value
+
+
+def follows_from_row(event: Event, after: Hot) -> bool:
+    """Whether an event says of its task only what the row after the change says, besides its name, time and data."""
+    dag = after.dag_id or lone_dag(after.id)
+    return event[1:4] == (after.workspace, after.id, dag) and event[5:8] == (after.version, after.status, after.attempt)
 
 
 def format_event(event: Event) -> Sequence[Word | None]:

@@ -15,11 +15,16 @@ function guards.expect(id, version)
   end
 end
 
-function guards.change(id, version)
-  local row = fetch(id)
-  changed[id] = row
-  if not row or row[VERSION] ~= version then
-    return id
+-- Of each row that is changed: its id, its version, and the end of the lease that it was decided on. That end must be as it
+-- was where the row was not read again after it was handed out: then no heartbeat came since.
+function guards.changes(rows)
+  for place = 1, #rows, 3 do
+    local id, version, seen = rows[place], rows[place + 1], rows[place + 2]
+    local row = fetch(id)
+    changed[id] = row
+    if not row or row[VERSION] ~= version or (seen ~= 'any' and (row[LEASE_EXPIRES_AT] or false) ~= seen) then
+      return id
+    end
   end
 end
 
@@ -27,13 +32,6 @@ end
 function guards.expire(id, seen)
   local expires = changed[id][LEASE_EXPIRES_AT]
   if not expires or expires ~= seen or tonumber(expires) > now then
-    return id
-  end
-end
-
--- Deciding on a row as it was handed out: no heartbeat came since. After the change of the same row.
-function guards.lease_unchanged(id, seen)
-  if (changed[id][LEASE_EXPIRES_AT] or false) ~= seen then
     return id
   end
 end
@@ -77,6 +75,14 @@ end
 
 function writes.change(id, moved, event)
   write(changed[id], moved, event)
+end
+
+-- Steps that move the same fields to the same values: of each its task, and what its event says. The rest of the event
+-- follows from the row.
+function writes.changes(moved, name, time, tasks)
+  for place = 1, #tasks, 2 do
+    write(changed[tasks[place]], moved, name, time, tasks[place + 1])
+  end
 end
 
 local types = {} -- those that are known to be listed, by their workspace
@@ -163,14 +169,18 @@ function writes.lift(name, id, ends_wait)
   end
 end
 
--- An attempt, and behind it what it put out. Where that is not given, what is stored stays: an approval writes the attempt
--- once more.
-function writes.attempt(id, number, body, output)
-  local name = 'attempt:' .. text(number)
-  if not output then
-    file()
-    output = string.match(redis.call('HGET', yard .. 'papers:' .. id, name) or '', '%z(.*)$')
+-- Attempts by task and number: their texts, with what each put out behind it, are arguments from this one on.
+function writes.attempts(first, attempts)
+  for place = 1, #attempts, 2 do
+    paper(attempts[place], 'attempt:' .. text(attempts[place + 1]), ARGV[first + (place - 1) / 2])
   end
+end
+
+-- An attempt that puts nothing out. What is stored of that stays: an approval writes the attempt once more.
+function writes.attempt(id, number, body)
+  file()
+  local name = 'attempt:' .. text(number)
+  local output = string.match(redis.call('HGET', yard .. 'papers:' .. id, name) or '', '%z(.*)$')
   paper(id, name, output and body .. NONE .. output or body)
 end
 

@@ -52,7 +52,7 @@ def encode_restore(
     ]
     texts = encoding.format_definitions(tasks)
     steps = [*_task_steps(tasks), *_event_steps(copies, texts), *_other_steps(copies)]
-    steps += history_steps(_history(copies, progress))
+    steps += history_steps(_history(copies, progress), texts)
     return [_text((to_json(now), progress[:4], steps)), *texts]
 
 
