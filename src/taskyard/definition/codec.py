@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from taskyard.core.errors import SchemaTooNew, UnknownField
 from taskyard.core.json_value import value_of
+from taskyard.core.named_rows import new_row
 from taskyard.core.retry import RetryPolicy, Strategy
 from taskyard.core.task import Definition, ServiceTier, TaskId, Validation, common_fields
 from taskyard.core.units import Micros
@@ -125,7 +126,7 @@ def decode_definition(text: str, heading: Heading | None = None) -> Definition:
         row[_PLACES["service"]] = ServiceTier(body["service"])
     if found:
         row[_PLACES["retry"]] = _policy(policy[:-1])
-    return Definition._make(row)
+    return new_row(Definition, row)
 
 
 # Few policies are in use at a time, and each is used by many tasks.

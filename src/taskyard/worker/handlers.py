@@ -21,13 +21,13 @@ class Handler:
 
     function: Callable[..., Any]
     is_async: bool
-    payload_type: Any  # None: it does not ask for the payload
+    read: (
+        Callable[[Json], Any] | None
+    )  # what makes of the payload what the function wants; None: it does not ask for it
 
     def arguments(self, payload: Json) -> tuple[Any, ...]:
         """What the function gets after its context."""
-        if self.payload_type is None:
-            return ()
-        return (_typed(self.payload_type, payload),)
+        return () if self.read is None else (self.read(payload),)
 
 
 @dataclass(slots=True)
@@ -78,19 +78,19 @@ def _handler(function: Callable[..., Any]) -> Handler:
     ]
     if not 1 <= len(names) <= 2:
         raise InvalidInput("handler", f"{function.__name__} must take a context, and may take the payload")
-    wants = None
+    read = None
     if len(names) == 2:
-        wants = typing.get_type_hints(function).get(names[1], typing.Any)
-    return Handler(function=function, is_async=inspect.iscoroutinefunction(function), payload_type=wants)
+        read = _reader(typing.get_type_hints(function).get(names[1], typing.Any))
+    return Handler(function=function, is_async=inspect.iscoroutinefunction(function), read=read)
 
 
-def _typed(wanted: Any, payload: Json) -> Any:
-    """The payload as the handler wants it: a pydantic model, a dataclass, or plain JSON."""
+def _reader(wanted: Any) -> Callable[[Json], Any]:
+    """What makes of a payload what the handler wants: a pydantic model, a dataclass, or plain JSON."""
     if hasattr(wanted, "model_validate"):
-        return wanted.model_validate(payload)
-    if hasattr(wanted, "__dataclass_fields__") and isinstance(payload, dict):
-        return wanted(**payload)
-    return payload
+        return wanted.model_validate
+    if hasattr(wanted, "__dataclass_fields__"):
+        return lambda payload: wanted(**payload) if isinstance(payload, dict) else payload
+    return lambda payload: payload
 
 
 def as_json(output: Any) -> Json:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from taskyard.core.changes import NewTask
 from taskyard.core.errors import InvalidInput
+from taskyard.core.named_rows import new_row
 from taskyard.core.task import LET_GO, Attempt, Hot, Status
 from taskyard.stores.copies import TaskCopy
 from taskyard.stores.postgres.arrays import Columns, to_columns
@@ -231,4 +232,4 @@ def parse_ready(row: Row) -> Hot:
     """The row of a task that is not held, from its columns in `task`."""
     values = [*row, *_blank]
     values[_TASK_STATUS] = STATUSES[values[_TASK_STATUS]]
-    return Hot._make(_from_task(values))
+    return new_row(Hot, _from_task(values))

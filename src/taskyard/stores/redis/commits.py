@@ -146,8 +146,8 @@ def _attempt_steps(change_set: ChangeSet, aside: list[str]) -> Iterator[Step]:
     outputs = {each[:2]: encoding.format_output(each) for each in change_set.outputs}
     texts: list[str] = []
     ended: list[Word] = []
-    for each in change_set.attempts:
-        key, text = each[:2], encoding.format_attempt(each)
+    for each, text in zip(change_set.attempts, encoding.format_attempts(change_set.attempts), strict=True):
+        key = each[:2]
         if (output := outputs.get(key)) is None:
             yield "attempt", *key, text
         else:

@@ -10,11 +10,13 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress
+from json.encoder import encode_basestring
 from operator import eq, is_not, itemgetter
 from typing import Any
 
 from taskyard.core.changes import Checkpoint, Event, Limit, NewTask, Outbox, Output, Record, Signal, StoredEvent
 from taskyard.core.json_value import compact
+from taskyard.core.named_rows import new_row
 from taskyard.core.task import Attempt, Definition, Hot, LaneId, Outcome, TaskId, lone_dag
 from taskyard.core.units import Micros
 from taskyard.definition.codec import Heading, decode_definition, encode_definitions
@@ -68,6 +70,7 @@ PLACES = tuple(FIELDS.index(name) + 1 for name in Hot._fields)  # counted from 1
 _INDEXES = range(len(Hot._fields))
 _TIMES = tuple(place for place, name in enumerate(Hot._fields) if name.endswith("_at"))
 _times: Callable[[Sequence[Any]], tuple[Any, ...]] = itemgetter(*map(int, _TIMES))
+_LEASE, _DIGEST = Attempt._fields.index("lease"), Attempt._fields.index("digest")
 _MOST = 2**53 - 1  # the largest exact number in Lua; a later time, after the year 2255, is sent as text
 
 
@@ -119,7 +122,7 @@ def parse_hot(row: list[Any]) -> Hot:
     if str in map(type, _times(values)):
         for place in _TIMES:
             values[place] = None if values[place] is None else int(values[place])
-    return Hot._make(values)
+    return new_row(Hot, values)
 
 
 def format_definitions(tasks: Sequence[NewTask]) -> list[str]:
@@ -209,8 +212,16 @@ def parse_entry(entry: tuple[str, str, str]) -> tuple[StoredEvent, ...]:
 # The history of a task: each attempt, output, checkpoint and signal is a field of one hash.
 
 
-def format_attempt(attempt: Attempt) -> str:
-    return compact(attempt[1:])
+def format_attempts(attempts: Iterable[Attempt]) -> Iterator[str]:
+    """Each attempt as text. Those of a batch mostly differ in their leases and digests alone."""
+    last: object = None
+    around: list[str] = []
+    for attempt in attempts:
+        parts = attempt[1:_LEASE], attempt[_LEASE + 1 : _DIGEST], attempt[_DIGEST + 1 :]
+        if parts != last:
+            last, around = parts, [compact(part)[1:-1] for part in parts]
+        lease, digest = encode_basestring(attempt.lease), encode_basestring(attempt.digest)
+        yield f"[{around[0]},{lease},{around[1]},{digest},{around[2]}]"
 
 
 def parse_attempt(task_id: TaskId, text: str) -> Attempt:
@@ -219,7 +230,10 @@ def parse_attempt(task_id: TaskId, text: str) -> Attempt:
 
 
 def format_output(output: Output) -> str:
-    return compact(output[1:])
+    _, attempt, data, artifacts, report = output
+    if artifacts or report is not None:
+        return compact(output[1:])
+    return f"[{attempt},{encode_basestring(data)},[],null]"
 
 
 def parse_output(task_id: TaskId, text: str) -> Output:

@@ -13,6 +13,7 @@ from typing import Any
 
 from taskyard.core.changes import Event, Output, Record, StoredEvent
 from taskyard.core.json_value import Json, compact, value_of
+from taskyard.core.named_rows import new_row
 from taskyard.core.task import Attempt, Definition, Hot, Lane, Outcome, Status, TaskId
 from taskyard.definition.codec import encode_definitions
 
@@ -26,7 +27,7 @@ _EVENT_STATUS = Event._fields.index("status")
 def parse_hot(row: Row) -> Hot:
     values = list(row)
     values[_STATUS] = STATUSES[values[_STATUS]]
-    return Hot._make(values)
+    return new_row(Hot, values)
 
 
 def parse_event(row: Row) -> StoredEvent:
