@@ -64,6 +64,7 @@ async def places(yard: Yard) -> dict[str, str]:
         "schedules": "/schedules",
         "spend": "/spend",
         "scores": "/scores",
+        "reports": "/reports?by=day&by=model&measure=cost&measure=duration_p95&measure=attempts",
     }
 
 

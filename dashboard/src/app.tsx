@@ -51,6 +51,7 @@ const Events = lazy(() => import("./pages/events/events"));
 const Deliveries = lazy(() => import("./pages/deliveries/deliveries"));
 const Waits = lazy(() => import("./pages/waits/waits"));
 const Audit = lazy(() => import("./pages/audit/audit"));
+const Reports = lazy(() => import("./pages/reports/reports"));
 const Scores = lazy(() => import("./pages/scores/scores"));
 const Spend = lazy(() => import("./pages/spend/spend"));
 
@@ -77,6 +78,7 @@ const router = createBrowserRouter([
           { path: "agents", Component: Agents },
           { path: "queues", Component: Queues },
           { path: "schedules", Component: Schedules },
+          { path: "reports", Component: Reports },
           { path: "scores", Component: Scores },
           { path: "spend", Component: Spend },
           { path: "waits", Component: Waits },

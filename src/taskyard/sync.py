@@ -30,6 +30,7 @@ from taskyard.features.overview.service import Overviews
 from taskyard.features.provider_batches.service import ProviderBatches
 from taskyard.features.queues.presets import Presets
 from taskyard.features.queues.service import Queues
+from taskyard.features.reports.service import Reports
 from taskyard.features.saved_views.service import SavedViews
 from taskyard.features.schedules.service import Schedules
 from taskyard.features.scores.service import Scores
@@ -99,6 +100,7 @@ class SyncYard:
         self.presets = SyncPresets(yard.presets, wait)
         self.provider_batches = SyncProviderBatches(yard.provider_batches, wait)
         self.queues = SyncQueues(yard.queues, wait)
+        self.reports = SyncReports(yard.reports, wait)
         self.runtimes = SyncRuntimes(yard.runtimes, wait)
         self.saved_views = SyncSavedViews(yard.saved_views, wait)
         self.schedules = SyncSchedules(yard.schedules, wait)
@@ -353,6 +355,11 @@ class SyncQueues:
         self.set_report_policy = wait(queues.set_report_policy)
         self.throttles = wait(queues.throttles)
         self.lift_throttle = wait(queues.lift_throttle)
+
+
+class SyncReports:
+    def __init__(self, reports: Reports, wait: Waits) -> None:
+        self.make = wait(reports.make)
 
 
 class SyncRuntimes:

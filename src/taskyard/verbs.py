@@ -30,6 +30,7 @@ from taskyard.features.overview.service import Overviews
 from taskyard.features.provider_batches.service import ProviderBatches
 from taskyard.features.queues.presets import Presets
 from taskyard.features.queues.service import Queues
+from taskyard.features.reports.service import Reports
 from taskyard.features.saved_views.service import SavedViews
 from taskyard.features.schedules.service import Schedules
 from taskyard.features.scores.service import Scores
@@ -94,6 +95,7 @@ class Verbs:
     queries: Queries
     questions: Questions
     queues: Queues
+    reports: Reports
     reruns: Reruns
     results: Results
     runtimes: Runtimes

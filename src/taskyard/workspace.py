@@ -59,6 +59,7 @@ from taskyard.features.overview.service import Overviews
 from taskyard.features.provider_batches.service import ProviderBatches
 from taskyard.features.queues.presets import Presets
 from taskyard.features.queues.service import Queues
+from taskyard.features.reports.service import Reports
 from taskyard.features.retention.pruning import Pruning
 from taskyard.features.retention.service import Retention
 from taskyard.features.saved_views.service import SavedViews
@@ -139,6 +140,7 @@ class Workspace(Verbs):
         self.cancellation = Cancellation(ledger, self.dag_lifecycle, self.validators, self.reviews)
         self.wakeups = WakeUps(ledger, self.cancellation)
         self.queries = Queries(ledger)
+        self.reports = Reports(ledger, self.queries)
         self.board = Boards(ledger, self.queries)
         self.recall = Recall(ledger)
         self.memory = Memory(ledger, self.recall)

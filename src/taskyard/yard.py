@@ -76,6 +76,7 @@ class Yard:
         self.presets = verbs.presets
         self.provider_batches = verbs.provider_batches
         self.queues = verbs.queues
+        self.reports = verbs.reports
         self.runtimes = verbs.runtimes
         self.saved_views = verbs.saved_views
         self.schedules = verbs.schedules

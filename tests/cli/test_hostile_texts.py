@@ -206,6 +206,7 @@ def commands(ids: dict[str, str]) -> dict[str, list[str]]:
         "batches ls": [],
         "board": ["--lanes", "subject"],
         "batches show": [ids["task"]],
+        "report": ["--by", "tag", "--by", "subject"],
         "saved-views save": ["hostile", "tasks", "status=ready", "--description", HOSTILE, "--by", f"human:{NAME}"],
         "saved-views ls": [],
         "schedules next": ["every day at 09:00"],

@@ -47,6 +47,7 @@ GIVEN: dict[str, Any] = {
     "resolution": "cancel",
     "results": [{"custom_id": "a", "outcome": "expired"}],
     "role": "agent",
+    "measures": ["cost", "failed"],
     "since": "2030-01-01T00:00:00Z",
     "source": "hook",
     "starts_at": "2030-01-01T00:00:00Z",

@@ -26,7 +26,7 @@ def paths(scene: Scene) -> list[str]:
         *("/", "/tasks", "/dags", "/dead-letters", "/approvals", "/agents", "/queues", "/schedules", "/spend"),
         *("/tasks/new", "/dags/new"),
         *("/audit", "/events", "/deliveries", "/waits", "/scores"),
-        *("/board", "/board?lanes=agent"),
+        *("/board", "/board?lanes=agent", "/reports", "/reports?by=day&by=type"),
         *(f"/tasks/{scene.dead}", f"/tasks/{scene.running}", f"/dags/{scene.dag}"),
     ]
 

@@ -1,6 +1,7 @@
 import {
   Bot,
   CalendarClock,
+  ChartColumn,
   CircleX,
   Coins,
   FlaskConical,
@@ -48,6 +49,7 @@ export const PLACES: readonly (readonly Place[])[] = [
     { to: "/waits", name: "Waits", icon: Hourglass, key: "w" },
     { to: "/schedules", name: "Schedules & triggers", icon: CalendarClock, key: "s" },
     { to: "/spend", name: "Spend", icon: Coins, key: "m" },
+    { to: "/reports", name: "Reports", icon: ChartColumn, key: "r" },
     { to: "/scores", name: "Scores & variants", icon: FlaskConical, key: "v" },
   ],
   [

@@ -35,6 +35,7 @@ COMMANDS: dict[str, str] = {
     "tui": "programs.tui:tui",
     "events": "commands.events:events",
     "stats": "commands.metrics:stats",
+    "report": "commands.reports:report",
     "work": "commands.agents:work",
     "claim": "commands.attempts:claim",
     "start": "commands.attempts:start",

@@ -32,6 +32,7 @@ from taskyard.client.notifications import RemoteNotifications
 from taskyard.client.overview import RemoteOverviews
 from taskyard.client.provider_batches import RemoteProviderBatches
 from taskyard.client.queues import RemotePresets, RemoteQueues
+from taskyard.client.reports import RemoteReports
 from taskyard.client.saved_views import RemoteSavedViews
 from taskyard.client.schedules import RemoteSchedules
 from taskyard.client.scores import RemoteScores
@@ -68,7 +69,7 @@ if TYPE_CHECKING:
 
 
 class RemoteVerbs(Verbs):
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection) -> None:  # noqa: PLR0915 - one statement for each feature
         self.artifacts = RemoteArtifacts(connection)
         self.inbox = RemoteInbox(connection)
         self.subagents = RemoteSubagents(connection)
@@ -107,6 +108,7 @@ class RemoteVerbs(Verbs):
         self.budgets = RemoteBudgets(connection)
         self.verification = RemoteVerification(connection)
         self.memory = RemoteMemory(connection)
+        self.reports = RemoteReports(connection)
         self.saved_views = RemoteSavedViews(connection)
         self.scores = RemoteScores(connection)
         self.variants = RemoteVariants(connection)

@@ -1,0 +1,1 @@
+"""Reports: what was done, what it cost and how long it took, grouped as somebody asks."""
