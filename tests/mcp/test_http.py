@@ -7,13 +7,17 @@ import pytest
 
 from taskyard.api.calls import MCP, MCP_METADATA
 from taskyard.core.errors import InvalidInput
-from taskyard.features.tokens.sign_in_settings import checked_issuer
-from taskyard.server.server import served
+from taskyard.features.tokens.sign_in_settings import SignInSettings, checked_issuer, sign_in_settings
+from taskyard.server.server import NO_SIGN_IN, served
 from taskyard.yard import Yard
 from tests.mcp.clients import MODES, answer_of, http, serving, text_of
 from tests.server.calling import client_of
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+# Where people sign in. What such a provider hands out is no token of the yard, so clients of MCP are not sent there.
+AT_A_PROVIDER = sign_in_settings(
+    workspace="default", members=("ops=operator",), oidc_issuer="https://id.example", oidc_client_id="yard"
+)
 JSON = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 
 
@@ -104,9 +108,10 @@ async def test_clients_find_who_hands_out_tokens_where_the_operator_named_somebo
     assert foreign.status_code == 403
 
 
-async def test_without_an_issuer_there_is_no_metadata(yard: Yard):
+@pytest.mark.parametrize("sign_in", [NO_SIGN_IN, AT_A_PROVIDER])
+async def test_without_an_issuer_of_tokens_there_is_no_metadata(yard: Yard, sign_in: SignInSettings):
     await yard.tokens.create("ci", "viewer")
-    async with serving(yard) as url, httpx.AsyncClient() as client:
+    async with serving(yard, sign_in=sign_in) as url, httpx.AsyncClient() as client:
         refused = await client.post(url, json=PING, headers=JSON)
         metadata = await client.get(url.removesuffix("/mcp") + MCP_METADATA.path, headers={"accept": "text/html"})
 

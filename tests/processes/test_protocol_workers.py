@@ -17,10 +17,17 @@ import taskyard
 from taskyard.app import Yard
 from tests.a2a.clients import serving
 from tests.processes.test_runtimes import WAIT, killed, when
+from tests.storage import asked_for_in_a_file, url_of
 from tests.worker.conftest import working
 
 TOOLS = Path(__file__).parents[1] / "worker" / "protocols" / "tool_server.py"
 SENDING = b"/message:send"
+
+
+@pytest.fixture(params=asked_for_in_a_file())
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """One store: what is stored of a step is the same on each, and every test here starts two interpreters or more."""
+    return url_of(request.param, tmp_path)
 
 
 @asynccontextmanager
