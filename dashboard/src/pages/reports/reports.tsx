@@ -200,7 +200,8 @@ function Answer({ answer, question, onChart }: AnswerProps) {
 
 function Rows({ answer }: { answer: Report }) {
   return (
-    <div className="table-frame">
+    // On a phone it scrolls, and must be reached by keys.
+    <div className="table-frame" role="region" aria-label="Rows" tabIndex={0}>
       <table className="table">
         <thead>
           <tr>
