@@ -25,7 +25,10 @@ async def test_a_client_asks_is_asked_answers_and_gets_the_result(live: Yard, bi
         asked = await send(agent, message("the shop", data({"site": "shop", "copies": 3})))
         answered = await send(agent, message(data({"approved": True}), task_id=asked.id))
         seen = await get(agent, asked.id)
+        (listed,) = (await agent.list_tasks(ListTasksRequest())).tasks
+        (whole,) = (await agent.list_tasks(ListTasksRequest(include_artifacts=True))).tasks
 
+    assert (list(listed.artifacts), whole.artifacts) == ([], seen.artifacts)
     (task,) = await live.find()
     assert (task.prompt, task.subject) == ("the shop", asked.context_id)
     assert compact(sorted(task.payload.items())) == '[["copies",3],["site","shop"]]'  # the protocol's library has 3.0
