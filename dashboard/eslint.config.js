@@ -32,7 +32,7 @@ export default typescript.config(
     },
   },
   {
-    files: ["src/parts/format.ts", "src/parts/locale.ts", "src/**/*.test.ts"],
+    files: ["src/parts/format.ts", "src/parts/locale.ts", "src/language/say.ts", "src/**/*.test.ts"],
     rules: { "no-restricted-syntax": ["error", ...markup] },
   },
 );

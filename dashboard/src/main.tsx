@@ -1,7 +1,7 @@
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 
-import { App } from "./app";
+import { loadWords } from "./language/load";
 import { LOCALE, repairLanguage } from "./parts/locale";
 
 import "./styles/tokens.css";
@@ -10,6 +10,8 @@ import "./styles/parts.css";
 import "./styles/said.css";
 
 repairLanguage(navigator, LOCALE);
+await loadWords();
+const { App } = await import("./app");
 const root = document.getElementById("root");
 if (root === null) throw new Error("the page has no #root");
 createRoot(root).render(

@@ -54,7 +54,7 @@ def test_a_zone_and_a_language_are_chosen_and_kept(enter: Enter, yard: SyncYard)
     visit.dialog.get_by_label("Time zone").fill("Nowhere/Else")
     expect(visit.dialog.get_by_text("There is no such zone.")).to_be_visible()
     visit.dialog.get_by_label("Time zone").fill("Asia/Kathmandu")
-    visit.dialog.get_by_label("Language of dates and numbers").select_option("de-DE")
+    visit.dialog.get_by_label("Dates and numbers").select_option("de-DE")
     visit.dialog.get_by_role("button", name="Use these").click()
     visit.sees_heading("Done one")
 

@@ -5,9 +5,9 @@ import { useId, useState } from "react";
 import { answered, api } from "@/api/client";
 import { dag } from "@/api/dags";
 import { wordsOf } from "@/api/problem";
+import { say } from "@/language/say";
 import { Action } from "@/parts/action";
 import { quoted, TaskId } from "@/parts/copy";
-import { plural } from "@/parts/format";
 
 import { isFinal, nameOf, type Subject } from "./subject";
 
@@ -20,7 +20,7 @@ interface CancelTaskProps {
 }
 
 /** Take a task out of the yard, after a look at everything that goes with it. */
-export function CancelTask({ task, small = false, label = "Cancel" }: CancelTaskProps) {
+export function CancelTask({ task, small = false, label = say("Cancel") }: CancelTaskProps) {
   const [open, setOpen] = useState(false);
   const [reason, setReason] = useState("");
   const [cascade, setCascade] = useState(true);
@@ -42,21 +42,29 @@ export function CancelTask({ task, small = false, label = "Cancel" }: CancelTask
       needs="steer"
       danger
       small={small}
-      disabled={isFinal(task.status) ? "It has ended already." : undefined}
+      disabled={isFinal(task.status) ? say("It has ended already.") : undefined}
       onOpen={() => setOpen(true)}
-      title={`Cancel “${nameOf(task)}”`}
-      confirm={others.length === 0 ? "Cancel the task" : `Cancel ${plural(others.length + 1, "task")}`}
+      title={say("Cancel “{task}”", { task: nameOf(task) })}
+      confirm={
+        others.length === 0
+          ? say("Cancel the task")
+          : say("Cancel {tasks|# task|# tasks}", { tasks: others.length + 1 })
+      }
       command={`taskyard cancel ${task.id}${cascade ? " --cascade" : " --alone"}${why}`}
       run={() => cancelled(task.id, { dry_run: false, cascade, reason: reason || "cancelled" })}
-      done={others.length === 0 ? "Cancelled" : `Cancelled, with ${plural(others.length, "task")} below it`}
+      done={
+        others.length === 0
+          ? say("Cancelled")
+          : say("Cancelled, with {others|# task|# tasks} below it", { others: others.length })
+      }
     >
       <label className="check">
         <input type="checkbox" checked={cascade} onChange={(event) => setCascade(event.target.checked)} />
-        Also what depends on it, and what it spawned
+        {say("Also what depends on it, and what it spawned")}
       </label>
       <div aria-live="polite">
         {preview.error !== null && <p className="note tone-bad">{wordsOf(preview.error)}</p>}
-        {preview.isPending && <p className="quiet">Looking at what depends on it…</p>}
+        {preview.isPending && <p className="quiet">{say("Looking at what depends on it…")}</p>}
         {preview.isSuccess && <Cascade ids={others} names={names} running={task.status === "running"} />}
       </div>
       <Reason value={reason} onChange={setReason} />
@@ -79,9 +87,9 @@ function Cascade({ ids, names, running }: CascadeProps) {
     <>
       <p>
         {ids.length === 0
-          ? "Nothing else is cancelled with it."
-          : `${plural(ids.length, "task")} below it will be cancelled too:`}
-        {running && " Its agent hears of it at once, and a late result is refused."}
+          ? say("Nothing else is cancelled with it.")
+          : say("{tasks|# task|# tasks} below it will be cancelled too:", { tasks: ids.length })}
+        {running && ` ${say("Its agent hears of it at once, and a late result is refused.")}`}
       </p>
       <ul className="cascade">
         {ids.slice(0, SHOWN).map((id) => (
@@ -90,7 +98,7 @@ function Cascade({ ids, names, running }: CascadeProps) {
           </li>
         ))}
       </ul>
-      {ids.length > SHOWN && <p className="quiet">and {plural(ids.length - SHOWN, "more", "more")}</p>}
+      {ids.length > SHOWN && <p className="quiet">{say("and {more} more", { more: ids.length - SHOWN })}</p>}
     </>
   );
 }
@@ -100,12 +108,12 @@ export function Reason({ value, onChange }: { value: string; onChange: (value: s
   const field = useId();
   return (
     <div className="field">
-      <label htmlFor={field}>Reason</label>
+      <label htmlFor={field}>{say("Reason")}</label>
       <input
         id={field}
         value={value}
         maxLength={1000}
-        placeholder="Kept with the task"
+        placeholder={say("Kept with the task")}
         onChange={(event) => onChange(event.target.value)}
       />
     </div>

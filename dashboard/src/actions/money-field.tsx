@@ -1,5 +1,7 @@
 import { useId } from "react";
 
+import { say } from "@/language/say";
+
 interface MoneyFieldProps {
   label: string;
   hint: string;
@@ -17,7 +19,7 @@ export function MoneyField({ label, hint, value, onChange }: MoneyFieldProps) {
         id={field}
         inputMode="decimal"
         pattern="[0-9]+(\.[0-9]{1,6})?"
-        title="Dollars, such as 12 or 0.50"
+        title={say("Dollars, such as 12 or 0.50")}
         autoComplete="off"
         value={value}
         aria-describedby={`${field}-hint`}

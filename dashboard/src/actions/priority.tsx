@@ -2,18 +2,13 @@ import { ArrowUpDown } from "lucide-react";
 import { useId, useState } from "react";
 
 import { api } from "@/api/client";
+import { say } from "@/language/say";
 import { Action } from "@/parts/action";
 import { tierOf } from "@/parts/format";
 
 import { isWaiting, nameOf, type Subject } from "./subject";
 
-const TIERS = [
-  { name: "critical", priority: 5 },
-  { name: "high", priority: 20 },
-  { name: "normal", priority: 50 },
-  { name: "low", priority: 70 },
-  { name: "background", priority: 90 },
-];
+const TIERS = [5, 20, 50, 70, 90]; // one priority of each
 
 interface SetPriorityProps {
   task: Subject & { priority: number };
@@ -26,14 +21,14 @@ export function SetPriority({ task, small = false }: SetPriorityProps) {
   const field = useId();
   return (
     <Action
-      label="Priority"
+      label={say("Priority")}
       icon={ArrowUpDown}
       needs="steer"
       small={small}
-      disabled={isWaiting(task.status) ? undefined : "It does not wait any more, so there is no line to move in."}
+      disabled={isWaiting(task.status) ? undefined : say("It does not wait any more, so there is no line to move in.")}
       onOpen={() => setPriority(String(task.priority))}
-      title={`Priority of “${nameOf(task)}”`}
-      confirm="Move it"
+      title={say("Priority of “{task}”", { task: nameOf(task) })}
+      confirm={say("Move it")}
       command={`taskyard priority ${task.id} ${priority || "50"}`}
       ready={/^\d+$/.test(priority)}
       run={() =>
@@ -42,22 +37,22 @@ export function SetPriority({ task, small = false }: SetPriorityProps) {
           body: { priority: Number(priority) },
         })
       }
-      done={() => `Its priority is ${priority} now`}
+      done={() => say("Its priority is {priority} now", { priority })}
     >
-      <div className="segments" role="group" aria-label="Tiers">
+      <div className="segments" role="group" aria-label={say("Tiers")}>
         {TIERS.map((tier) => (
           <button
-            key={tier.name}
+            key={tier}
             type="button"
-            aria-pressed={tierOf(Number(priority)) === tier.name}
-            onClick={() => setPriority(String(tier.priority))}
+            aria-pressed={tierOf(Number(priority)) === tierOf(tier)}
+            onClick={() => setPriority(String(tier))}
           >
-            {tier.name}
+            {tierOf(tier)}
           </button>
         ))}
       </div>
       <div className="field">
-        <label htmlFor={field}>Priority, lower goes first</label>
+        <label htmlFor={field}>{say("Priority, lower goes first")}</label>
         <input
           id={field}
           type="number"

@@ -2,6 +2,7 @@ import { RefreshCw } from "lucide-react";
 import { useNavigate } from "react-router";
 
 import { answered, api } from "@/api/client";
+import { say } from "@/language/say";
 import { Action } from "@/parts/action";
 
 import { isFinal, nameOf, type Subject } from "./subject";
@@ -11,20 +12,20 @@ export function RerunTask({ task, small = false }: { task: Subject; small?: bool
   const navigate = useNavigate();
   return (
     <Action
-      label="Rerun"
+      label={say("Rerun")}
       icon={RefreshCw}
       needs="steer"
       small={small}
-      disabled={isFinal(task.status) ? undefined : "It has not ended: only what has ended can be done again."}
-      title={`Rerun “${nameOf(task)}”`}
+      disabled={isFinal(task.status) ? undefined : say("It has not ended: only what has ended can be done again.")}
+      title={say("Rerun “{task}”", { task: nameOf(task) })}
       command={`taskyard rerun ${task.id}`}
       run={async () => {
         const made = await answered(api.POST("/api/tasks/{task_id}/rerun", { params: { path: { task_id: task.id } } }));
         await navigate(`/tasks/${made.id}`);
       }}
-      done="Put in again, as a new task"
+      done={say("Put in again, as a new task")}
     >
-      <p>A new task with the same spec is put in, with a fresh session. This one stays as it is.</p>
+      <p>{say("A new task with the same spec is put in, with a fresh session. This one stays as it is.")}</p>
     </Action>
   );
 }

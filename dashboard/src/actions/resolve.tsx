@@ -3,9 +3,9 @@ import { Ban, Megaphone, PencilLine, RotateCw, type LucideIcon } from "lucide-re
 import { useId, useState } from "react";
 
 import { resolve, type DeadLetter, type Resolution } from "@/api/letters";
+import { say } from "@/language/say";
 import { Action } from "@/parts/action";
 import { quoted } from "@/parts/copy";
-import { plural } from "@/parts/format";
 
 import { Reason } from "./cancel";
 import { MoneyField } from "./money-field";
@@ -22,25 +22,25 @@ interface Way {
 
 const RETRY: Way = {
   resolution: "retry",
-  label: "Retry",
+  label: say("Retry"),
   icon: RotateCw,
-  explains: "Its attempts are counted from zero again, and what waits behind it goes on when it completes.",
-  done: "To be tried again",
+  explains: say("Its attempts are counted from zero again, and what waits behind it goes on when it completes."),
+  done: say("To be tried again"),
 };
 const CANCEL: Way = {
   resolution: "cancel",
-  label: "Cancel",
+  label: say("Cancel"),
   icon: Ban,
-  explains: "It is given up, with what depends on it.",
-  done: "Cancelled",
+  explains: say("It is given up, with what depends on it."),
+  done: say("Cancelled"),
   danger: true,
 };
 const ESCALATE: Way = {
   resolution: "escalate",
-  label: "Escalate",
+  label: say("Escalate"),
   icon: Megaphone,
-  explains: "It stays dead, is marked as reviewed, and orchestrators hear of it.",
-  done: "Escalated",
+  explains: say("It stays dead, is marked as reviewed, and orchestrators hear of it."),
+  done: say("Escalated"),
 };
 
 interface ResolveLettersProps {
@@ -71,21 +71,23 @@ function Resolve({ way, letters, small }: { way: Way; letters: readonly DeadLett
   const [reason, setReason] = useState("");
   const [only] = letters;
   const isOne = letters.length === 1;
-  const which = isOne && only ? `“${nameOf(only)}”` : `all ${letters.length}`;
+  const which = isOne && only ? `“${nameOf(only)}”` : say("all {number}", { number: letters.length });
   return (
     <Action
-      label={isOne ? way.label : `${way.label} all ${letters.length}`}
+      label={isOne ? way.label : say("{label} all {number}", { label: way.label, number: letters.length })}
       icon={way.icon}
       needs="steer"
       danger={way.danger ?? false}
       small={small}
       title={`${way.label} ${which}`}
-      confirm={isOne ? way.label : `${way.label} ${plural(letters.length, "letter")}`}
+      confirm={
+        isOne ? way.label : say("{label} {letters|# letter|# letters}", { label: way.label, letters: letters.length })
+      }
       command={commandOf(letters, way.resolution, reason)}
       run={() => each(letters, (letter) => resolve(letter.id, { resolution: way.resolution, reason }))}
-      done={isOne ? way.done : `${way.done}: ${plural(letters.length, "letter")}`}
+      done={isOne ? way.done : `${way.done}: ${say("{letters|# letter|# letters}", { letters: letters.length })}`}
     >
-      <p>{isOne ? way.explains : `${way.explains} This is done to each of them.`}</p>
+      <p>{isOne ? way.explains : `${way.explains} ${say("This is done to each of them.")}`}</p>
       <Reason value={reason} onChange={setReason} />
     </Action>
   );
@@ -106,12 +108,12 @@ function EditAndRetry({ letter, small }: { letter: DeadLetter; small: boolean })
   const isChanged = Object.keys(spec).length > 0;
   return (
     <Action
-      label="Edit and retry"
+      label={say("Edit and retry")}
       icon={PencilLine}
       needs="steer"
       small={small}
       wide
-      title={`Edit “${nameOf(letter)}” and retry it`}
+      title={say("Edit “{letter}” and retry it", { letter: nameOf(letter) })}
       command={commandOf([letter], "modify_and_retry", reason, spec)}
       ready={data !== null && isChanged}
       onOpen={() => {
@@ -120,14 +122,14 @@ function EditAndRetry({ letter, small }: { letter: DeadLetter; small: boolean })
         setTerms(termsOf(letter));
       }}
       run={() => resolve(letter.id, { resolution: "modify_and_retry", reason, spec })}
-      done="To be tried again, as edited"
+      done={say("To be tried again, as edited")}
     >
       <div className="field">
-        <label htmlFor={`${fields}-prompt`}>Prompt</label>
+        <label htmlFor={`${fields}-prompt`}>{say("Prompt")}</label>
         <textarea id={`${fields}-prompt`} rows={8} value={prompt} onChange={(event) => setPrompt(event.target.value)} />
       </div>
       <div className="field">
-        <label htmlFor={`${fields}-payload`}>Payload (JSON)</label>
+        <label htmlFor={`${fields}-payload`}>{say("Payload (JSON)")}</label>
         <textarea
           id={`${fields}-payload`}
           className="mono"
@@ -139,7 +141,11 @@ function EditAndRetry({ letter, small }: { letter: DeadLetter; small: boolean })
           onChange={(event) => setPayload(event.target.value)}
         />
         <span className="hint" id={`${fields}-hint`} aria-live="polite">
-          {data === null ? "This is not JSON yet." : isChanged ? "" : "Change something, or retry it as it is."}
+          {data === null
+            ? say("This is not JSON yet.")
+            : isChanged
+              ? ""
+              : say("Change something, or retry it as it is.")}
         </span>
       </div>
       <TermsFields terms={terms} onChange={setTerms} />
@@ -184,7 +190,7 @@ function TermsFields({ terms, onChange }: { terms: Terms; onChange: (terms: Term
   return (
     <>
       <div className="field">
-        <label htmlFor={`${fields}-models`}>Models</label>
+        <label htmlFor={`${fields}-models`}>{say("Models")}</label>
         <input
           id={`${fields}-models`}
           value={terms.models}
@@ -192,17 +198,17 @@ function TermsFields({ terms, onChange }: { terms: Terms; onChange: (terms: Term
           onChange={(event) => onChange({ ...terms, models: event.target.value })}
         />
         <span className="hint" id={`${fields}-models-hint`}>
-          Best first, separated by commas; none: any.
+          {say("Best first, separated by commas; none: any.")}
         </span>
       </div>
       <MoneyField
-        label="Most that an attempt may cost"
-        hint="In dollars; nothing: no limit."
+        label={say("Most that an attempt may cost")}
+        hint={say("In dollars; nothing: no limit.")}
         value={terms.cost}
         onChange={(cost) => onChange({ ...terms, cost })}
       />
       <div className="field">
-        <label htmlFor={`${fields}-attempts`}>Attempts</label>
+        <label htmlFor={`${fields}-attempts`}>{say("Attempts")}</label>
         <input
           id={`${fields}-attempts`}
           type="number"

@@ -3,6 +3,7 @@ import { Check, MessageSquareReply, X, type LucideIcon } from "lucide-react";
 import { useId, useState } from "react";
 
 import { signal } from "@/api/letters";
+import { say } from "@/language/say";
 import { Action } from "@/parts/action";
 import { quoted } from "@/parts/copy";
 
@@ -18,8 +19,8 @@ interface SignalProps {
 export function SignalTask(props: SignalProps) {
   return (
     <>
-      <Verdict {...props} isYes label="Approve" icon={Check} />
-      <Verdict {...props} isYes={false} label="Decline" icon={X} />
+      <Verdict {...props} isYes label={say("Approve")} icon={Check} />
+      <Verdict {...props} isYes={false} label={say("Decline")} icon={X} />
       <Answer {...props} />
     </>
   );
@@ -45,14 +46,16 @@ function Verdict({ task, name, small = false, isYes, label, icon }: VerdictProps
       title={`${label} “${nameOf(task)}”`}
       command={commandOf(task.id, name, data)}
       run={() => signal(task.id, name, data)}
-      done={isYes ? "Approved: the task goes on" : "Declined: the task is told"}
+      done={isYes ? say("Approved: the task goes on") : say("Declined: the task is told")}
     >
       <p>
-        The task waits for <code>{name}</code>. It is sent <code>{JSON.stringify({ approved: isYes })}</code>, and what
-        it does then is up to its agent.
+        {say("The task waits for {name}. It is sent {data}, and what it does then is up to its agent.", {
+          name: <code>{name}</code>,
+          data: <code>{JSON.stringify({ approved: isYes })}</code>,
+        })}
       </p>
       <div className="field">
-        <label htmlFor={field}>Note to the agent</label>
+        <label htmlFor={field}>{say("Note to the agent")}</label>
         <input id={field} value={note} maxLength={10_000} onChange={(event) => setNote(event.target.value)} />
       </div>
     </Action>
@@ -64,21 +67,19 @@ function Answer({ task, name, small = false }: SignalProps) {
   const field = useId();
   return (
     <Action
-      label="Answer"
+      label={say("Answer")}
       icon={MessageSquareReply}
       needs="steer"
       small={small}
-      title={`Answer “${nameOf(task)}”`}
-      confirm="Send"
+      title={say("Answer “{task}”", { task: nameOf(task) })}
+      confirm={say("Send")}
       command={commandOf(task.id, name, text)}
       ready={text !== ""}
       run={() => signal(task.id, name, text)}
-      done="Sent: the task goes on"
+      done={say("Sent: the task goes on")}
     >
       <div className="field">
-        <label htmlFor={field}>
-          What to say to <code>{name}</code>
-        </label>
+        <label htmlFor={field}>{say("What to say to {name}", { name: <code>{name}</code> })}</label>
         <textarea id={field} value={text} onChange={(event) => setText(event.target.value)} />
       </div>
     </Action>

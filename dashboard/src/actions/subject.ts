@@ -1,4 +1,6 @@
 /** The task that an action is about: what every view of a task has. */
+import { say } from "@/language/say";
+
 export interface Subject {
   id: string;
   title: string;
@@ -19,5 +21,5 @@ export function isWaiting(status: string): boolean {
 
 /** How a task is called, also where it has no title. */
 export function nameOf(task: { title: string; type: string; summary?: string | null }): string {
-  return task.title || task.summary || `untitled ${task.type}`;
+  return task.title || task.summary || say("untitled {type}", { type: task.type });
 }

@@ -1,4 +1,6 @@
 /** What the server refuses a call with: an RFC 9457 problem, as an error. */
+import { say } from "@/language/say";
+
 export class Refused extends Error {
   readonly status: number;
   readonly code: string;
@@ -16,7 +18,7 @@ export class Refused extends Error {
 /** The call never reached the server, or its answer never came back. */
 export class Unreachable extends Error {
   constructor() {
-    super("The server cannot be reached.");
+    super(say("The server cannot be reached."));
     this.name = "Unreachable";
   }
 }
@@ -34,7 +36,12 @@ export async function refusalOf(response: Response): Promise<Refused> {
     .then((body: unknown) => body as Problem)
     // A proxy in between answers with a page of its own: then the status is all there is to say.
     .catch((): Problem => ({}));
-  const words = problem.detail ?? `The server answered ${response.status} ${response.statusText}`.trim();
+  const words =
+    problem.detail ??
+    say("The server answered {status} {statusText}", {
+      status: response.status,
+      statusText: response.statusText,
+    }).trim();
   return new Refused(response.status, problem.code ?? "unknown", words, problem.facts ?? {});
 }
 

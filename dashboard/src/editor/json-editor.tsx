@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useId, useMemo, useRef, useState, type KeyboardEvent } from "react";
 
 import { openApi } from "@/api/new-work";
+import { say } from "@/language/say";
 
 import { cursorAt, lineAt, pathIn, placeOf, type Cursor } from "./json-text";
 import { faultsIn, keysAt, schemaNamed, valuesAt, type Document, type Fault, type Suggestion } from "./schema";
@@ -39,7 +40,7 @@ function read(text: string, document: Document | undefined, schema: string): Rea
     return { value: null, faults: [{ field: "", rule: syntaxWords(text, error) }] };
   }
   if (typeof value !== "object" || value === null || Array.isArray(value))
-    return { value: null, faults: [{ field: "", rule: "must be an object: { … }" }] };
+    return { value: null, faults: [{ field: "", rule: say("must be an object: {example}", { example: "{ … }" }) }] };
   const faults = document === undefined ? [] : faultsIn(document, schemaNamed(document, schema), value);
   return { value: value as Record<string, unknown>, faults };
 }
@@ -48,9 +49,9 @@ function read(text: string, document: Document | undefined, schema: string): Rea
 function syntaxWords(text: string, error: unknown): string {
   const words = error instanceof Error ? error.message : String(error);
   const place = /position (\d+)/.exec(words)?.[1];
-  if (place === undefined || /\bline \d/.test(words)) return `is no JSON yet: ${words}`;
+  if (place === undefined || /\bline \d/.test(words)) return say("is no JSON yet: {words}", { words });
   const { line, column } = lineAt(text, Number(place));
-  return `is no JSON yet: ${words} (line ${line}, column ${column})`;
+  return say("is no JSON yet: {words} (line {line}, column {column})", { words, line, column });
 }
 
 export function JsonEditor({ label, schema, text, onChange, refused = null, rows = 16 }: JsonEditorProps) {
@@ -125,7 +126,7 @@ export function JsonEditor({ label, schema, text, onChange, refused = null, rows
   return (
     <div className="json-editor">
       <label htmlFor={id}>
-        {label} <span className="hint">Ctrl+Space: what may come here</span>
+        {label} <span className="hint">{say("Ctrl+Space: what may come here")}</span>
       </label>
       <div className="json-editor-frame">
         <textarea
@@ -152,7 +153,7 @@ export function JsonEditor({ label, schema, text, onChange, refused = null, rows
         <ul
           id={`${id}-list`}
           role="listbox"
-          aria-label="What may come here"
+          aria-label={say("What may come here")}
           className="json-editor-list"
           hidden={!isOpen}
           style={isOpen && cursor !== null ? placed(text, cursor.from, scrolled) : {}}
@@ -178,11 +179,11 @@ export function JsonEditor({ label, schema, text, onChange, refused = null, rows
           <li key={fault.field + fault.rule}>
             <button type="button" onClick={() => show(box.current, text, fault)}>
               {fault.field !== "" && <code>{fault.field}</code>} {fault.rule}
-              {fault.field !== "" && <span className="hint"> line {lineOf(text, fault)}</span>}
+              {fault.field !== "" && <span className="hint"> {say("line {line}", { line: lineOf(text, fault) })}</span>}
             </button>
           </li>
         ))}
-        {told.length > 5 && <li className="quiet">and {told.length - 5} more</li>}
+        {told.length > 5 && <li className="quiet">{say("and {more} more", { more: told.length - 5 })}</li>}
       </ul>
     </div>
   );

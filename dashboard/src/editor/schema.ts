@@ -1,4 +1,6 @@
 /** What a JSON Schema of the server's allows at a place of a document, and what is plainly wrong with one. */
+import { say } from "@/language/say";
+
 import { fieldOf, type Path } from "./json-text";
 
 export type Document = Record<string, unknown>;
@@ -74,11 +76,11 @@ export function valuesAt(document: Document, schema: Schema, path: Path): Sugges
       case "boolean":
         return [true, false].map((value) => ({ text: String(value), about: "" }));
       case "object":
-        return [{ text: "{}", about: "an object" }];
+        return [{ text: "{}", about: say("an object") }];
       case "array":
-        return [{ text: "[]", about: "a list" }];
+        return [{ text: "[]", about: say("a list") }];
       case "null":
-        return [{ text: "null", about: "nothing" }];
+        return [{ text: "null", about: say("nothing") }];
       default:
         return [];
     }
@@ -88,8 +90,8 @@ export function valuesAt(document: Document, schema: Schema, path: Path): Sugges
 function wordsAbout(document: Document, schema: unknown): string {
   if (!isObject(schema)) return "";
   if (typeof schema["description"] === "string") return schema["description"];
-  const kinds = choices(document, schema).map((each) => textIn(each["type"]) || "any value");
-  return [...new Set(kinds.filter((kind) => kind !== "null"))].join(" or ");
+  const kinds = choices(document, schema).map((each) => textIn(each["type"]) || say("any value"));
+  return [...new Set(kinds.filter((kind) => kind !== "null"))].join(` ${say("or")} `);
 }
 
 /** What is plainly wrong: unknown members, missing ones, values of another kind. The server says the rest. */
@@ -98,7 +100,7 @@ export function faultsIn(document: Document, schema: Schema, value: unknown, pat
   if (allowed.length === 0) return [];
   const fitting = allowed.filter((each) => fits(each, value));
   const rule = (words: string): Fault[] => [{ field: fieldOf(path), rule: words }];
-  if (fitting.length === 0) return rule(`must be ${kindsOf(allowed)}`);
+  if (fitting.length === 0) return rule(say("must be {kinds}", { kinds: kindsOf(allowed) }));
   const faults = fitting.map((each) => within(document, each, value, path));
   return faults.find((each) => each.length === 0) ?? faults[0] ?? [];
 }
@@ -114,11 +116,11 @@ function within(document: Document, schema: Schema, value: unknown, path: Path):
   const required = Array.isArray(schema["required"]) ? (schema["required"] as string[]) : [];
   const missing = required
     .filter((name) => value[name] === undefined)
-    .map((name) => ({ field: fieldOf([...path, name]), rule: "must be given" }));
+    .map((name) => ({ field: fieldOf([...path, name]), rule: say("must be given") }));
   const wrong = Object.entries(value).flatMap(([name, member]) => {
     const own = properties[name];
     if (isObject(own)) return faultsIn(document, own, member, [...path, name]);
-    return isOpen ? [] : [{ field: fieldOf([...path, name]), rule: "is not a field that is known here" }];
+    return isOpen ? [] : [{ field: fieldOf([...path, name]), rule: say("is not a field that is known here") }];
   });
   return [...missing, ...wrong];
 }
@@ -147,20 +149,20 @@ function fits(schema: Schema, value: unknown): boolean {
 }
 
 const KINDS: Record<string, string> = {
-  string: "a text",
-  integer: "a whole number",
-  number: "a number",
-  boolean: "true or false",
-  array: "a list",
-  object: "an object",
+  string: say("a text"),
+  integer: say("a whole number"),
+  number: say("a number"),
+  boolean: say("true or false"),
+  array: say("a list"),
+  object: say("an object"),
   null: "null",
 };
 
 function kindsOf(schemas: readonly Schema[]): string {
   const kinds = schemas.map((each) =>
     Array.isArray(each["enum"])
-      ? `one of ${each["enum"].join(", ")}`
-      : (KINDS[String(each["type"])] ?? "another value"),
+      ? say("one of {values}", { values: each["enum"].join(", ") })
+      : (KINDS[String(each["type"])] ?? say("another value")),
   );
-  return [...new Set(kinds)].join(" or ");
+  return [...new Set(kinds)].join(` ${say("or")} `);
 }

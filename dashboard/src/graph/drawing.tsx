@@ -4,6 +4,7 @@ import { FoldVertical } from "lucide-react";
 import { memo, type ReactNode } from "react";
 
 import { nameOf } from "@/actions/subject";
+import { say } from "@/language/say";
 import { cents } from "@/parts/format";
 import { lookOf } from "@/parts/status";
 import { Lasted } from "@/parts/time";
@@ -60,7 +61,9 @@ const TaskBox = memo(function TaskBox({ data: { box, look } }: NodeProps<BoxNode
         ) : (
           <Lasted from={task.started_at} to={task.ended_at} />
         )}
-        {task.attempts > 0 && <span className="graph-failed">{task.attempts}× failed</span>}
+        {task.attempts > 0 && (
+          <span className="graph-failed">{say("{attempts}× failed", { attempts: task.attempts })}</span>
+        )}
         {Number(task.cost_usd) > 0 && <span className="graph-cost">{cents(task.cost_usd)}</span>}
       </span>
     </div>
@@ -69,7 +72,7 @@ const TaskBox = memo(function TaskBox({ data: { box, look } }: NodeProps<BoxNode
 
 const StackBox = memo(function StackBox({ data: { box, look } }: NodeProps<BoxNode>) {
   return (
-    <Several box={box} look={look} title="Open this stack">
+    <Several box={box} look={look} title={say("Open this stack")}>
       <span className="clip">{box.tasks[0]?.type}</span>
       <span className="graph-count">× {box.tasks.length}</span>
     </Several>
@@ -79,7 +82,7 @@ const StackBox = memo(function StackBox({ data: { box, look } }: NodeProps<BoxNo
 const FoldBox = memo(function FoldBox({ data: { box, look } }: NodeProps<BoxNode>) {
   const [first] = box.tasks;
   return (
-    <Several box={box} look={look} title="Unfold this sub-graph">
+    <Several box={box} look={look} title={say("Unfold this sub-graph")}>
       <FoldVertical aria-hidden />
       <span className="clip">{first === undefined ? "" : nameOf(first)}</span>
       <span className="graph-count">+ {box.tasks.length - 1}</span>

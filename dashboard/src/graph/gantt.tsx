@@ -2,6 +2,7 @@
 import { useMemo, useRef, useState } from "react";
 
 import { nameOf } from "@/actions/subject";
+import { say } from "@/language/say";
 import { useNow } from "@/live/clock";
 import { span } from "@/parts/format";
 import { lookOf } from "@/parts/status";
@@ -36,16 +37,16 @@ export function Gantt({ tasks, path, current, onCurrent }: Props) {
       <div className="graph-bar">
         <p className="graph-legend">
           <span>
-            <span className="graph-key" /> waits
+            <span className="graph-key" /> {say("waits")}
           </span>
           <span>
-            <span className="graph-key bar" /> works, latest attempt
+            <span className="graph-key bar" /> {say("works, latest attempt")}
           </span>
           <span>
-            <span className="graph-key critical" /> critical path
+            <span className="graph-key critical" /> {say("critical path")}
           </span>
         </p>
-        <div className="segments" role="group" aria-label="Zoom">
+        <div className="segments" role="group" aria-label={say("Zoom")}>
           {ZOOMS.map((each) => (
             <button key={each} type="button" aria-pressed={zoom === each} onClick={() => setZoom(each)}>
               {each}×
@@ -53,7 +54,7 @@ export function Gantt({ tasks, path, current, onCurrent }: Props) {
           ))}
         </div>
       </div>
-      <div className="gantt" ref={frame} tabIndex={0} role="region" aria-label="Tasks over time">
+      <div className="gantt" ref={frame} tabIndex={0} role="region" aria-label={say("Tasks over time")}>
         <div className="gantt-sheet" style={{ width: `${zoom * 100}%` }}>
           <Axis whole={whole} ticks={TICKS * zoom} />
           <ul className="gantt-rows" style={{ height: ordered.length * ROW }}>
@@ -87,7 +88,7 @@ function Axis({ whole, ticks }: { whole: Span; ticks: number }) {
             className="gantt-tick"
             style={{ left: percent(placeOf(whole.from + seconds * 1000, whole)) }}
           >
-            {seconds === 0 ? "start" : `+${span(seconds)}`}
+            {seconds === 0 ? say("start") : `+${span(seconds)}`}
           </span>
         ))}
       </span>

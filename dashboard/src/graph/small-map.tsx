@@ -2,6 +2,8 @@
 import { Panel, useReactFlow, useStore } from "@xyflow/react";
 import { useMemo, useRef, type PointerEvent } from "react";
 
+import { say } from "@/language/say";
+
 import type { Box } from "./collapse";
 import type { Place } from "./layout";
 import { boundsOf, Shapes } from "./shapes";
@@ -39,7 +41,7 @@ export function SmallMap({ boxes, places, path }: SmallMapProps) {
         ref={drawing}
         viewBox={view}
         role="img"
-        aria-label="Small map of the graph"
+        aria-label={say("Small map of the graph")}
         onPointerDown={(event) => {
           event.currentTarget.setPointerCapture(event.pointerId);
           go(event);

@@ -22,8 +22,9 @@ import {
   type MouseEvent,
 } from "react";
 
+import { say } from "@/language/say";
 import { serverNow } from "@/live/clock";
-import { plural } from "@/parts/format";
+
 import { useMedia } from "@/parts/media";
 
 import { COLLAPSED_FROM, collapse, FOLD, stacksOf, type Drawing } from "./collapse";
@@ -85,19 +86,19 @@ function Graph({ tasks, edges, path, current, onCurrent }: Props) {
             type="button"
             className="button small"
             aria-pressed={follows}
-            title={follows ? "What runs is kept in view, until you move the graph" : "Keep what runs in view"}
+            title={follows ? say("What runs is kept in view, until you move the graph") : say("Keep what runs in view")}
             onClick={() => setFollows(!follows)}
           >
-            <LocateFixed aria-hidden /> Follow
+            <LocateFixed aria-hidden /> {say("Follow")}
           </button>
           {folds.size > 0 && (
             <button
               type="button"
               className="button small"
-              title="Draw what a task has spawned, and long chains, as one box each"
+              title={say("Draw what a task has spawned, and long chains, as one box each")}
               onClick={() => setFolded(folded.size > 0 ? new Set() : new Set(folds.keys()))}
             >
-              {folded.size > 0 ? "Unfold all" : `Fold ${plural(folds.size, "sub-graph")}`}
+              {folded.size > 0 ? say("Unfold all") : say("Fold {size|# sub-graph|# sub-graphs}", { size: folds.size })}
             </button>
           )}
         </span>
@@ -110,13 +111,13 @@ function Graph({ tasks, edges, path, current, onCurrent }: Props) {
               setOpened(new Set());
             }}
           >
-            {isWhole ? "Stack alike tasks" : `Draw all ${tasks.length} tasks`}
+            {isWhole ? say("Stack alike tasks") : say("Draw all {tasks} tasks", { tasks: tasks.length })}
           </button>
         )}
       </div>
       {places === null ? (
         <p className="graph-empty" role="status">
-          Laying out…
+          {say("Laying out…")}
         </p>
       ) : (
         <Canvas
@@ -223,7 +224,9 @@ function Canvas({
     <div
       className={isFar ? "graph-canvas far" : "graph-canvas"}
       role="application"
-      aria-label="Graph of the tasks. Arrows go from task to task, Enter opens one, f folds what is behind it, plus and minus zoom, 0 shows all."
+      aria-label={say(
+        "Graph of the tasks. Arrows go from task to task, Enter opens one, f folds what is behind it, plus and minus zoom, 0 shows all.",
+      )}
       // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
       tabIndex={0}
       onKeyDown={pressed}
@@ -318,13 +321,13 @@ function Legend() {
   return (
     <p className="graph-legend">
       <span>
-        <span className="graph-key critical" /> critical path
+        <span className="graph-key critical" /> {say("critical path")}
       </span>
       <span>
-        <span className="graph-key" /> needs
+        <span className="graph-key" /> {say("needs")}
       </span>
       <span>
-        <span className="graph-key spawned" /> spawned
+        <span className="graph-key spawned" /> {say("spawned")}
       </span>
     </p>
   );

@@ -1,6 +1,7 @@
 /** What a box of the graph says, to those who see it and to those who hear it. */
 import { nameOf } from "@/actions/subject";
-import { cents, plural, span } from "@/parts/format";
+import { say } from "@/language/say";
+import { cents, span } from "@/parts/format";
 import { lookOf } from "@/parts/status";
 
 import type { Box } from "./collapse";
@@ -52,22 +53,25 @@ export function inWords(box: Box, now: number, path: readonly string[]): string 
 /** How a task stands: what is shown of it beside its name. */
 export function standing(task: GraphTask, now: number, isCritical: boolean): string {
   const seconds = secondsOf(task, now);
-  const took = seconds === null ? "not begun" : span(seconds);
+  const took = seconds === null ? say("not begun") : span(seconds);
   return `${task.type}: ${lookOf(task.status).word}, ${took}, ${cents(task.cost_usd)}${onThePath(isCritical)}.`;
 }
 
 function foldInWords(first: GraphTask, tasks: readonly GraphTask[], isCritical: boolean): string {
   const counts = countsOf(tasks).map(([status, count]) => `${count} ${lookOf(status).word}`);
-  const which = `${nameOf(first)} and ${plural(tasks.length - 1, "task")} behind it, folded`;
-  return `${which}: ${counts.join(", ")}; ${cents(costOf(tasks))}${onThePath(isCritical)}. Enter unfolds it.`;
+  const which = say("{first} and {tasks|# task|# tasks} behind it, folded", {
+    first: nameOf(first),
+    tasks: tasks.length - 1,
+  });
+  return `${which}: ${counts.join(", ")}; ${cents(costOf(tasks))}${onThePath(isCritical)}. ${say("Enter unfolds it.")}`;
 }
 
 function stackInWords(tasks: readonly GraphTask[], isCritical: boolean): string {
   const counts = countsOf(tasks).map(([status, count]) => `${count} ${lookOf(status).word}`);
-  const which = `${plural(tasks.length, "task")} of type ${tasks[0]?.type}`;
-  return `${which}: ${counts.join(", ")}; ${cents(costOf(tasks))}${onThePath(isCritical)}. Enter opens the stack.`;
+  const which = say("{tasks|# task|# tasks} of type {type}", { tasks: tasks.length, type: tasks[0]?.type ?? "" });
+  return `${which}: ${counts.join(", ")}; ${cents(costOf(tasks))}${onThePath(isCritical)}. ${say("Enter opens the stack.")}`;
 }
 
 function onThePath(isCritical: boolean): string {
-  return isCritical ? ", on the critical path" : "";
+  return isCritical ? `, ${say("on the critical path")}` : "";
 }

@@ -4,6 +4,7 @@ import { Eye, type LucideIcon } from "lucide-react";
 import { useState, type ReactNode } from "react";
 
 import { wordsOf } from "@/api/problem";
+import { say } from "@/language/say";
 import { askAgain } from "@/live/live";
 import { useMay, type Right } from "@/session/session";
 import { useToast } from "@/shell/toasts";
@@ -50,7 +51,9 @@ export function Action({
   const { may, why } = useMay(needs);
   const [open, setOpen] = useState(startsOpen && may);
   const hindrance = may ? disabled : why;
-  const look = ["button", small && "small", bare && "square plain", deed.danger && "danger"].filter(Boolean).join(" ");
+  const look = ["button", small && "small", bare && "square", bare && "plain", deed.danger && "danger"]
+    .filter(Boolean)
+    .join(" ");
   return (
     <>
       <button
@@ -123,7 +126,7 @@ export function DeedDialog({
       footer={
         <>
           <button type="button" className="button" onClick={close}>
-            Not now
+            {say("Not now")}
           </button>
           <button className={`button primary${danger ? " danger" : ""}`} disabled={!ready || deed.isPending}>
             {confirm}
@@ -134,7 +137,7 @@ export function DeedDialog({
       {children}
       {command !== undefined && (
         <div className="field">
-          <span className="label">The same from a shell</span>
+          <span className="label">{say("The same from a shell")}</span>
           <Command text={command} />
         </div>
       )}

@@ -2,6 +2,7 @@
 import { useEffect, useEffectEvent, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
 
+import { say } from "@/language/say";
 import { useTheme } from "@/shell/theme";
 
 import { dayAndClock, dayOf, inShort, span } from "./format";
@@ -55,7 +56,7 @@ export function Chart({ label, at, series, kind = "line", stacked, unit = inShor
           <caption>{label}</caption>
           <thead>
             <tr>
-              <th scope="col">From</th>
+              <th scope="col">{say("From")}</th>
               {series.map((each) => (
                 <th key={each.name} scope="col">
                   {each.name}

@@ -2,6 +2,8 @@ import { Check, Copy } from "lucide-react";
 import { useEffect, useState } from "react";
 import { Link } from "react-router";
 
+import { say } from "@/language/say";
+
 import { shortId } from "./format";
 
 const SHOWN = 1500; // milliseconds that a copy is acknowledged
@@ -18,7 +20,7 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
       type="button"
       className="copy"
       title={label}
-      aria-label={copied ? "Copied" : label}
+      aria-label={copied ? say("Copied") : label}
       onClick={async (event) => {
         event.stopPropagation();
         await navigator.clipboard.writeText(text);
@@ -42,7 +44,7 @@ export function Id({ id, to, whole = false }: { id: string; to?: string; whole?:
           {shown}
         </Link>
       )}
-      <CopyButton text={id} label={`Copy ${id}`} />
+      <CopyButton text={id} label={say("Copy {id}", { id })} />
     </span>
   );
 }
@@ -56,7 +58,7 @@ export function Command({ text }: { text: string }) {
   return (
     <div className="command">
       <code>{text}</code>
-      <CopyButton text={text} label="Copy the command" />
+      <CopyButton text={text} label={say("Copy the command")} />
     </div>
   );
 }

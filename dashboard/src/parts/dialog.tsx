@@ -1,6 +1,8 @@
 import { X } from "lucide-react";
 import { useEffect, useId, useRef, type ReactNode, type SyntheticEvent } from "react";
 
+import { say } from "@/language/say";
+
 interface DialogProps {
   title: string;
   open: boolean;
@@ -57,7 +59,7 @@ function OpenDialog({ title, onClose, onSubmit, footer, wide = false, children }
       <form onSubmit={submit}>
         <header>
           <h2 id={heading}>{title}</h2>
-          <button type="button" className="button plain square" aria-label="Close" onClick={onClose}>
+          <button type="button" className="button plain square" aria-label={say("Close")} onClick={onClose}>
             <X aria-hidden />
           </button>
         </header>

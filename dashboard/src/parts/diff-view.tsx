@@ -1,8 +1,9 @@
 /** Two values beside each other, with the lines marked in which they differ. */
 import { useMemo, useState } from "react";
 
+import { say } from "@/language/say";
+
 import { asLines, diffOf, type DiffRow } from "./diff";
-import { count, plural } from "./format";
 
 import "./diff.css";
 
@@ -23,7 +24,7 @@ export function DiffView({ name, before, after, names }: DiffProps) {
   if (diff.changes === 0) {
     return (
       <p className="diff-same quiet">
-        {name}: the same in both, {plural(diff.rows.length, "line")}.
+        {say("{name}: the same in both, {lines|# line|# lines}.", { name, lines: diff.rows.length })}
       </p>
     );
   }
@@ -32,10 +33,17 @@ export function DiffView({ name, before, after, names }: DiffProps) {
       <figcaption>
         <b>{name}</b>{" "}
         <span className="quiet">
-          {diff.isExact ? plural(diff.changes, "changed line") : "too different to be compared line by line"}
+          {diff.isExact
+            ? say("{changes|# changed line|# changed lines}", { changes: diff.changes })
+            : say("too different to be compared line by line")}
         </span>
       </figcaption>
-      <div className="diff-frame" tabIndex={0} role="region" aria-label={`${name}: ${names[0]} and ${names[1]}`}>
+      <div
+        className="diff-frame"
+        tabIndex={0}
+        role="region"
+        aria-label={say("{name}: {before} and {after}", { name, before: names[0], after: names[1] })}
+      >
         <table>
           <thead>
             <tr>
@@ -50,10 +58,10 @@ export function DiffView({ name, before, after, names }: DiffProps) {
           </tbody>
         </table>
       </div>
-      {rows.length > SHOWN && <p className="quiet">The first {count(SHOWN)} lines are shown.</p>}
+      {rows.length > SHOWN && <p className="quiet">{say("The first {lines} lines are shown.", { lines: SHOWN })}</p>}
       {rows.length < diff.rows.length && (
         <button type="button" className="button small" onClick={() => setWhole(true)}>
-          Show all {count(diff.rows.length)} lines
+          {say("Show all {lines} lines", { lines: diff.rows.length })}
         </button>
       )}
     </figure>
@@ -66,7 +74,7 @@ function Line({ row }: { row: DiffRow | Gap }) {
   if (row.kind === "gap") {
     return (
       <tr className="diff-gap">
-        <td colSpan={2}>{plural(row.lines, "equal line")}</td>
+        <td colSpan={2}>{say("{lines|# equal line|# equal lines}", { lines: row.lines })}</td>
       </tr>
     );
   }

@@ -2,6 +2,7 @@ import { CircleAlert, RotateCw, type LucideIcon } from "lucide-react";
 import type { ReactNode } from "react";
 
 import { wordsOf } from "@/api/problem";
+import { say } from "@/language/say";
 
 import { Command } from "./copy";
 
@@ -29,11 +30,11 @@ export function Broken({ error, retry }: { error: unknown; retry?: () => void })
   return (
     <div className="empty" role="alert">
       <CircleAlert aria-hidden />
-      <h2>This could not be read</h2>
+      <h2>{say("This could not be read")}</h2>
       <p>{wordsOf(error)}</p>
       {retry !== undefined && (
         <button type="button" className="button" onClick={retry}>
-          <RotateCw aria-hidden /> Try again
+          <RotateCw aria-hidden /> {say("Try again")}
         </button>
       )}
     </div>
@@ -43,7 +44,7 @@ export function Broken({ error, retry }: { error: unknown; retry?: () => void })
 /** The room that something will take, while it is on its way. */
 export function Loading({ rows = 4 }: { rows?: number }) {
   return (
-    <div className="card-body" role="status" aria-label="Loading">
+    <div className="card-body" role="status" aria-label={say("Loading")}>
       {Array.from({ length: rows }, (_, index) => (
         <span
           key={index}

@@ -3,6 +3,8 @@ import { X } from "lucide-react";
 import { useId, useMemo } from "react";
 import { useSearchParams } from "react-router";
 
+import { say } from "@/language/say";
+
 import "./filter-fields.css";
 
 export interface FilterFieldWords<Name extends string> {
@@ -61,7 +63,7 @@ export function FilterFields<Name extends string>({ fields, filtering }: FilterF
       ))}
       {isNarrow && (
         <button type="button" className="button plain" onClick={clear}>
-          <X aria-hidden /> Clear
+          <X aria-hidden /> {say("Clear")}
         </button>
       )}
     </search>

@@ -3,7 +3,9 @@
  *
  * Only this module and locale.ts use Intl, so that a strange language of the browser breaks no page.
  */
-import { LOCALE, ZONE } from "./locale";
+import { say } from "@/language/say";
+
+import { LANGUAGE, LOCALE, ZONE } from "./locale";
 
 const IN_ZONE = ZONE === undefined ? {} : { timeZone: ZONE };
 
@@ -125,10 +127,10 @@ export function span(seconds: number): string {
 /** How long ago, or how long until: in one unit, since it is drawn again as it grows. */
 export function ago(milliseconds: number): string {
   const seconds = Math.abs(milliseconds) / 1000;
-  if (seconds < 1) return "now";
+  if (seconds < 1) return say("now");
   const [size, unit] = UNITS.find(([each]) => seconds >= each) ?? [1, "s"];
   const words = `${Math.floor(seconds / size)}${unit}`;
-  return milliseconds >= 0 ? `${words} ago` : `in ${words}`;
+  return milliseconds >= 0 ? say("{time} ago", { time: words }) : say("in {time}", { time: words });
 }
 
 const DOLLARS = { style: "currency", currency: "USD", currencyDisplay: "narrowSymbol" } as const;
@@ -178,23 +180,21 @@ export function tokens(used: {
 }): string | null {
   if (used.input + used.output === 0) return null;
   const cached = [
-    used.cache_read > 0 ? `${inShort(used.cache_read)} from a cache` : "",
-    used.cache_write > 0 ? `${inShort(used.cache_write)} into a cache` : "",
+    used.cache_read > 0 ? say("{number} from a cache", { number: inShort(used.cache_read) }) : "",
+    used.cache_write > 0 ? say("{number} into a cache", { number: inShort(used.cache_write) }) : "",
   ].filter(Boolean);
-  const read = `${inShort(used.input)} in`;
-  return `${cached.length > 0 ? `${read} (${cached.join(", ")})` : read}, ${inShort(used.output)} out`;
-}
-
-export function plural(number: number, one: string, many = `${one}s`): string {
-  return `${COUNT.format(number)} ${number === 1 ? one : many}`;
+  const facts = { input: inShort(used.input), output: inShort(used.output) };
+  return cached.length > 0
+    ? say("{input} in ({cached}), {output} out", { ...facts, cached: cached.join(", ") })
+    : say("{input} in, {output} out", facts);
 }
 
 const ORDINALS = new Intl.PluralRules("en", { type: "ordinal" });
 const ENDINGS: Partial<Record<Intl.LDMLPluralRule, string>> = { one: "st", two: "nd", few: "rd" };
 
-/** `1st`, `22nd`, `13th`. */
+/** `1st`, `22nd`, `13th`; in German `1.` */
 export function ordinal(number: number): string {
-  return `${number}${ENDINGS[ORDINALS.select(number)] ?? "th"}`;
+  return LANGUAGE === "de" ? `${number}.` : `${number}${ENDINGS[ORDINALS.select(number)] ?? "th"}`;
 }
 
 /** An id short enough for a column: its end is what differs. */
@@ -204,13 +204,13 @@ export function shortId(id: string): string {
 }
 
 const TIERS: readonly [number, string][] = [
-  [10, "critical"],
-  [30, "high"],
-  [60, "normal"],
-  [80, "low"],
+  [10, say("critical")],
+  [30, say("high")],
+  [60, say("normal")],
+  [80, say("low")],
 ];
 
 /** The word that people have for a priority. */
 export function tierOf(priority: number): string {
-  return TIERS.find(([below]) => priority < below)?.[1] ?? "background";
+  return TIERS.find(([below]) => priority < below)?.[1] ?? say("background");
 }

@@ -1,8 +1,9 @@
 /** Anything an agent or a caller wrote, as text: laid out, cut where it is very long, and to be copied whole. */
 import { useState } from "react";
 
+import { say } from "@/language/say";
+
 import { CopyButton } from "./copy";
-import { count } from "./format";
 
 const SHOWN = 20_000; // characters: more at once would make the page slow
 
@@ -11,13 +12,13 @@ export function Verbatim({ text, label }: { text: string; label: string }) {
   const isCut = !whole && text.length > SHOWN;
   return (
     <div className="verbatim-frame">
-      <CopyButton text={text} label={`Copy ${label}`} />
+      <CopyButton text={text} label={say("Copy {label}", { label })} />
       <pre className="verbatim" dir="auto" tabIndex={0} role="region" aria-label={label}>
         {isCut ? text.slice(0, SHOWN) : text}
       </pre>
       {isCut && (
         <button type="button" className="button small" onClick={() => setWhole(true)}>
-          Show all {count(text.length)} characters
+          {say("Show all {characters} characters", { characters: text.length })}
         </button>
       )}
     </div>

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
 
-import { usableLocale } from "./locale";
+import { usableLanguage, usableLocale } from "./locale";
 
 const STRANGE = [
   "en-US@posix",
@@ -35,6 +35,35 @@ test.each([
   [[], "en-US"],
 ])("of the languages %j, %s is used", (languages, locale) => {
   expect(usableLocale(languages)).toBe(locale);
+});
+
+test.each([
+  [["de-CH"], "de"],
+  [["de_AT.UTF-8"], "de"],
+  [["DE"], "de"],
+  [["fr-FR", "de-DE", "en-US"], "de"],
+  [["fr-FR"], "en"],
+  [["en-US@posix"], "en"],
+  [["deutsch", "den", "d", "*", ""], "en"],
+  [[undefined, null, 7], "en"],
+  [[], "en"],
+])("where the languages are %j, the words are in %s", (languages, language) => {
+  expect(usableLanguage(languages)).toBe(language);
+});
+
+test.each([
+  [{ words: "de" }, "en-US", "de", "de"],
+  [{ words: "de" }, "de-CH", "de", "de-CH"],
+  [{ words: "en", language: "sv-SE" }, "de-DE", "en", "sv-SE"],
+  [{ words: "klingon" }, "de-DE", "de", "de-DE"],
+  [{}, "fr-FR", "en", "fr-FR"],
+])("who has chosen %j in a browser of %s reads %s, with numbers as in %s", async (choice, browser, words, numbers) => {
+  const kept = new Map(Object.entries(choice).map(([name, value]) => [`taskyard-${name}`, value]));
+  vi.stubGlobal("localStorage", { getItem: (key: string) => kept.get(key) ?? null });
+  vi.stubGlobal("navigator", { language: browser, languages: [browser] });
+  const { LANGUAGE, LOCALE } = await import("./locale");
+
+  expect([LANGUAGE, LOCALE]).toEqual([words, numbers]);
 });
 
 test.each(STRANGE)(

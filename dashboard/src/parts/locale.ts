@@ -1,8 +1,31 @@
-/** The language and the time zone that numbers and times are written in. A browser may name any text: none may break a page. */
+/**
+ * The language of the words, and the language and the time zone that numbers and times are written in.
+ *
+ * A browser may name any text: none may break a page.
+ */
 
 const FALLBACK = "en-US";
+const WORDS_KEY = "taskyard-words";
 const LANGUAGE_KEY = "taskyard-language";
 const ZONE_KEY = "taskyard-zone";
+
+/** The languages that the words of the page are there in. The first is their source. */
+export const WRITTEN = ["en", "de"] as const;
+export type Language = (typeof WRITTEN)[number];
+
+/** The first of the languages that there are words in; English where there is none. */
+export function usableLanguage(languages: readonly unknown[]): Language {
+  for (const language of languages) {
+    const found = WRITTEN.find((each) => each === languageOf(language));
+    if (found !== undefined) return found;
+  }
+  return WRITTEN[0];
+}
+
+/** `de` of `de-CH`, `de_CH.UTF-8` and `DE`. */
+function languageOf(language: unknown): string {
+  return typeof language === "string" ? (/^[a-z]+(?=$|[-_@.])/i.exec(language)?.[0].toLowerCase() ?? "") : "";
+}
 
 /** The first of the languages that numbers and times can be written in; English where there is none. */
 export function usableLocale(languages: readonly unknown[]): string {
@@ -48,16 +71,18 @@ function stored(key: string): string | null {
 }
 
 export interface Choice {
-  language: string; // "": as the browser says
+  words: string; // "": as the browser says
+  language: string; // of dates and numbers
   zone: string;
 }
 
 export function chosen(): Choice {
-  return { language: stored(LANGUAGE_KEY) ?? "", zone: stored(ZONE_KEY) ?? "" };
+  return { words: stored(WORDS_KEY) ?? "", language: stored(LANGUAGE_KEY) ?? "", zone: stored(ZONE_KEY) ?? "" };
 }
 
-/** Kept in this browser. Formats are made once, as the page is loaded: it must be loaded again. */
-export function choose({ language, zone }: Choice): void {
+/** Kept in this browser. Words and formats are made once, as the page is loaded: it must be loaded again. */
+export function choose({ words, language, zone }: Choice): void {
+  localStorage.setItem(WORDS_KEY, words);
   localStorage.setItem(LANGUAGE_KEY, language);
   localStorage.setItem(ZONE_KEY, zone);
 }
@@ -75,5 +100,8 @@ export function nameOfLanguage(tag: string): string {
 
 // Where there is no navigator (Node 20, which runs the tests) there is no language to honour.
 const languages = typeof navigator === "undefined" ? [] : [navigator.languages, navigator.language].flat();
-export const LOCALE = usableLocale([stored(LANGUAGE_KEY), ...languages]);
+export const LANGUAGE = usableLanguage([stored(WORDS_KEY), ...languages]);
+// Who has chosen the words has numbers to fit: as the browser writes that language (de-CH), or else as it is usual.
+const fitting = stored(WORDS_KEY) ? [...languages.filter((each) => languageOf(each) === LANGUAGE), LANGUAGE] : [];
+export const LOCALE = usableLocale([stored(LANGUAGE_KEY), ...fitting, ...languages]);
 export const ZONE = usableZone(stored(ZONE_KEY));

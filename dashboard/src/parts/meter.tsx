@@ -1,3 +1,5 @@
+import { say } from "@/language/say";
+
 import { cents } from "./format";
 
 import "./meter.css";
@@ -27,18 +29,18 @@ export function LeftMeter({ label, left, of }: { label: string; left: string | n
         aria-valuemin={0}
         aria-valuemax={limit}
         aria-valuenow={rest}
-        aria-valuetext={`${cents(rest)} of ${cents(limit)}`}
+        aria-valuetext={say("{used} of {limit}", { used: cents(rest), limit: cents(limit) })}
       >
         <span style={{ width: `${share * 100}%` }} />
       </span>
-      <span className="quiet">of {cents(limit)}</span>
+      <span className="quiet">{say("of {limit}", { limit: cents(limit) })}</span>
     </span>
   );
 }
 
 /** How much of a limit is used. */
 export function Meter({ label, spent, of, held = 0, unit = cents }: MeterProps) {
-  if (of === null) return <span className="quiet">no limit</span>;
+  if (of === null) return <span className="quiet">{say("no limit")}</span>;
   const limit = Number(of);
   const used = Number(spent) + Number(held);
   const share = limit === 0 ? 1 : used / limit;
@@ -52,7 +54,7 @@ export function Meter({ label, spent, of, held = 0, unit = cents }: MeterProps) 
         aria-valuemin={0}
         aria-valuemax={limit}
         aria-valuenow={Math.min(used, limit)}
-        aria-valuetext={`${unit(used)} of ${unit(limit)}`}
+        aria-valuetext={say("{used} of {limit}", { used: unit(used), limit: unit(limit) })}
       >
         <span style={{ width: `${Math.min(share, 1) * 100}%` }} />
       </span>

@@ -1,5 +1,7 @@
 import { useEffect, type ReactNode } from "react";
 
+import { say } from "@/language/say";
+
 import { Twin, type TwinProps } from "./twin";
 import { visible } from "./visible";
 
@@ -59,7 +61,7 @@ export function Card({ title, aside, twin, name, className = "", children }: Car
           ) : (
             <div className="card-aside">
               {aside}
-              <Twin of={name ?? (typeof title === "string" ? title : "This panel")} {...twin} />
+              <Twin of={name ?? (typeof title === "string" ? title : say("This panel"))} {...twin} />
             </div>
           )}
         </header>

@@ -5,6 +5,7 @@ import { useId, useState } from "react";
 import { useLocation, useNavigate } from "react-router";
 
 import { removeView, savedViews, saveView, type ViewedPage } from "@/api/saved-views";
+import { say } from "@/language/say";
 import { useToast } from "@/shell/toasts";
 
 import { Action } from "./action";
@@ -20,19 +21,19 @@ export function SavedViews({ page }: { page: ViewedPage }) {
   const query = search.slice(1);
   const chosen = own.find((each) => each.query === query);
   return (
-    <div className="saved-views" role="group" aria-label="Saved views">
+    <div className="saved-views" role="group" aria-label={say("Saved views")}>
       {own.length > 0 && (
         <span className="saved-views-choice">
           <Bookmark aria-hidden />
           <select
-            aria-label="Saved view"
+            aria-label={say("Saved view")}
             value={chosen?.name ?? ""}
             onChange={(event) => {
               const view = own.find((each) => each.name === event.target.value);
               if (view !== undefined) void navigate(`/${page}?${view.query}`);
             }}
           >
-            <option value="">Views</option>
+            <option value="">{say("Views")}</option>
             {own.map((each) => (
               <option key={each.name} value={each.name}>
                 {each.name}
@@ -54,13 +55,13 @@ function SaveView({ page, query }: { page: ViewedPage; query: string }) {
   const field = useId();
   return (
     <Action
-      label="Save this view"
+      label={say("Save this view")}
       icon={BookmarkPlus}
       needs="steer"
       small
       bare
-      title="Save this view"
-      confirm="Save it"
+      title={say("Save this view")}
+      confirm={say("Save it")}
       command={`taskyard saved-views save ${quoted(name || "NAME")} ${page} ${quoted(query)}`}
       ready={name.trim() !== ""}
       onOpen={() => setName("")}
@@ -68,11 +69,11 @@ function SaveView({ page, query }: { page: ViewedPage; query: string }) {
         await saveView(name.trim(), page, query);
         await client.invalidateQueries(savedViews);
       }}
-      done={() => `${name.trim()} is saved`}
+      done={() => say("{name} is saved", { name: name.trim() })}
     >
-      <p>What is filtered, how it is sorted and which columns there are, for everybody in this workspace.</p>
+      <p>{say("What is filtered, how it is sorted and which columns there are, for everybody in this workspace.")}</p>
       <div className="field">
-        <label htmlFor={field}>Name</label>
+        <label htmlFor={field}>{say("Name")}</label>
         <input id={field} value={name} maxLength={100} onChange={(event) => setName(event.target.value)} />
       </div>
     </Action>
@@ -83,22 +84,22 @@ function RemoveView({ name }: { name: string }) {
   const client = useQueryClient();
   return (
     <Action
-      label={`Remove the view ${name}`}
+      label={say("Remove the view {name}", { name })}
       icon={Trash2}
       needs="steer"
       small
       bare
       danger
-      title={`Remove the view ${name}`}
-      confirm="Remove"
+      title={say("Remove the view {name}", { name })}
+      confirm={say("Remove")}
       command={`taskyard saved-views rm ${quoted(name)}`}
       run={async () => {
         await removeView(name);
         await client.invalidateQueries(savedViews);
       }}
-      done={`${name} is removed`}
+      done={say("{name} is removed", { name })}
     >
-      <p>Nobody finds it under this name any more. Tasks stay as they are.</p>
+      <p>{say("Nobody finds it under this name any more. Tasks stay as they are.")}</p>
     </Action>
   );
 }
@@ -109,11 +110,11 @@ function ShareView() {
     <button
       type="button"
       className="button small square plain"
-      aria-label="Copy the address of this view"
-      title="Copy the address of this view"
+      aria-label={say("Copy the address of this view")}
+      title={say("Copy the address of this view")}
       onClick={async () => {
         await navigator.clipboard.writeText(location.href);
-        tell("good", "The address is copied: whoever may see this yard sees the same list there");
+        tell("good", say("The address is copied: whoever may see this yard sees the same list there"));
       }}
     >
       <Link2 aria-hidden />

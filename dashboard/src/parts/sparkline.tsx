@@ -1,5 +1,5 @@
 /** Small bars of what was completed and what failed over time, beside a name. The figures are in words too. */
-import { plural } from "./format";
+import { say } from "@/language/say";
 
 import "./sparkline.css";
 
@@ -13,7 +13,11 @@ interface SparklineProps {
 export function Sparkline({ completed, failed, over, columns = 30 }: SparklineProps) {
   const [done, lost] = [gatheredIn(completed, columns), gatheredIn(failed, columns)];
   const most = Math.max(...done.map((number, index) => number + (lost[index] ?? 0)), 1);
-  const words = `${plural(sum(completed), "task")} completed and ${plural(sum(failed), "attempt")} failed in ${over}`;
+  const words = say("{tasks|# task|# tasks} completed and {attempts|# attempt|# attempts} failed in {over}", {
+    tasks: sum(completed),
+    attempts: sum(failed),
+    over,
+  });
   return (
     <span className="sparkline" role="img" aria-label={words} title={words}>
       {done.map((number, index) => (

@@ -1,6 +1,7 @@
 /** A stretch of time that a list is of: the last hours or days, or from one moment to another. */
 import { useId } from "react";
 
+import { say } from "@/language/say";
 import { serverNow } from "@/live/clock";
 
 import { fromFieldTime, toFieldTime } from "./format";
@@ -13,9 +14,9 @@ export interface Range {
 }
 
 const LAST: readonly [string, number][] = [
-  ["Last hour", 3_600],
-  ["Last 24 hours", 86_400],
-  ["Last 7 days", 7 * 86_400],
+  [say("Last hour"), 3_600],
+  [say("Last 24 hours"), 86_400],
+  [say("Last 7 days"), 7 * 86_400],
 ];
 
 interface TimeRangeProps extends Range {
@@ -27,7 +28,7 @@ export function TimeRange({ since, until, onChange }: TimeRangeProps) {
   const field = useId();
   return (
     <fieldset className="time-range">
-      <legend>Put in</legend>
+      <legend>{say("Put in")}</legend>
       <div className="time-range-last">
         {LAST.map(([words, seconds]) => (
           <button
@@ -40,14 +41,14 @@ export function TimeRange({ since, until, onChange }: TimeRangeProps) {
           </button>
         ))}
       </div>
-      <label htmlFor={`${field}-since`}>from</label>
+      <label htmlFor={`${field}-since`}>{say("from")}</label>
       <input
         id={`${field}-since`}
         type="datetime-local"
         value={since === undefined ? "" : toFieldTime(since)}
         onChange={(event) => onChange({ since: fromFieldTime(event.target.value), until })}
       />
-      <label htmlFor={`${field}-until`}>until</label>
+      <label htmlFor={`${field}-until`}>{say("until")}</label>
       <input
         id={`${field}-until`}
         type="datetime-local"

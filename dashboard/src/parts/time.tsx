@@ -1,3 +1,4 @@
+import { say } from "@/language/say";
 import { useNow } from "@/live/clock";
 
 import { ago, clockTime, dateOf, dayAndClock, exactly, span } from "./format";
@@ -30,7 +31,9 @@ export function Lasted({ from, to }: { from: string | null | undefined; to?: str
   const now = useNow();
   if (from === null || from === undefined) return <span className="quiet">—</span>;
   const end = to === null || to === undefined ? now : Date.parse(to);
-  return <span title={`from ${exactly(from)}`}>{span(Math.max(0, end - Date.parse(from)) / 1000)}</span>;
+  return (
+    <span title={say("from {time}", { time: exactly(from) })}>{span(Math.max(0, end - Date.parse(from)) / 1000)}</span>
+  );
 }
 
 export function Seconds({ value }: { value: number | null | undefined }) {

@@ -2,6 +2,8 @@
 import { Terminal } from "lucide-react";
 import { useEffect, useId, useState } from "react";
 
+import { say } from "@/language/say";
+
 import { Command, quoted } from "./copy";
 
 import "./twin.css";
@@ -32,8 +34,8 @@ export function Twin({ of, ...twin }: TwinProps & { of: string }) {
         className="button plain square small"
         aria-expanded={open}
         aria-controls={panel}
-        aria-label={`${of} as a command`}
-        title="As a command and as a call"
+        aria-label={say("{of} as a command", { of })}
+        title={say("As a command and as a call")}
         onClick={() => setOpen(!open)}
       >
         <Terminal aria-hidden />
@@ -42,16 +44,16 @@ export function Twin({ of, ...twin }: TwinProps & { of: string }) {
         id={panel}
         className="twin-panel"
         role="group"
-        aria-label={`${of} as a command and as a call`}
+        aria-label={say("{of} as a command and as a call", { of })}
         hidden={!open}
       >
         {open && (
           <>
-            <span className="label">From a shell</span>
+            <span className="label">{say("From a shell")}</span>
             {twin.command.split("\n").map((line) => (
               <Command key={line} text={line} />
             ))}
-            <span className="label">Over HTTP</span>
+            <span className="label">{say("Over HTTP")}</span>
             <Command text={curlOf(twin)} />
           </>
         )}

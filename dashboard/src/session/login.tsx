@@ -5,6 +5,7 @@ import { useNavigate, useSearchParams } from "react-router";
 
 import { isRefusal, wordsOf } from "@/api/problem";
 import { session, signInWays, startSession } from "@/api/session";
+import { say } from "@/language/say";
 import { Command } from "@/parts/copy";
 import { Logo } from "@/shell/logo";
 
@@ -12,11 +13,12 @@ import "./login.css";
 
 /** Why the provider's way did not lead in, by what the server says in the address. */
 const REFUSALS: Record<string, string> = {
-  expired: "That sign-in took too long, or another one took its place. Begin again.",
-  refused: "The provider did not say who you are. Begin again, or ask whoever runs the server.",
-  provider: "The provider cannot be asked now. Try again in a while.",
-  no_role:
+  expired: say("That sign-in took too long, or another one took its place. Begin again."),
+  refused: say("The provider did not say who you are. Begin again, or ask whoever runs the server."),
+  provider: say("The provider cannot be asked now. Try again in a while."),
+  no_role: say(
     "You are signed in there, but none of your groups has a role in this yard. Whoever runs the server gives one.",
+  ),
 };
 
 export function Login() {
@@ -36,7 +38,7 @@ export function Login() {
       client.setQueryData(session.queryKey, await startSession(token.trim()));
       await navigate(within(asked.get("next")), { replace: true });
     } catch (error) {
-      setRefusal(isRefusal(error, 401) ? "This token is not known, has expired, or was revoked." : wordsOf(error));
+      setRefusal(isRefusal(error, 401) ? say("This token is not known, has expired, or was revoked.") : wordsOf(error));
       setBusy(false);
     }
   }
@@ -45,16 +47,16 @@ export function Login() {
     <main className="login">
       <form className="login-card" onSubmit={logIn}>
         <Logo />
-        <h1>Sign in to the yard</h1>
+        <h1>{say("Sign in to the yard")}</h1>
         {ways?.oidc != null && (
           <>
             <a className="button primary" href={`${ways.oidc}?next=${encodeURIComponent(within(asked.get("next")))}`}>
-              <LogIn aria-hidden /> Sign in with {ways.name}
+              <LogIn aria-hidden /> {say("Sign in with {name}", { name: ways.name })}
             </a>
-            <p className="login-or quiet">or with a token</p>
+            <p className="login-or quiet">{say("or with a token")}</p>
           </>
         )}
-        <label htmlFor={field}>Token</label>
+        <label htmlFor={field}>{say("Token")}</label>
         <input
           id={field}
           type="password"
@@ -71,9 +73,9 @@ export function Login() {
           {refusal}
         </p>
         <button className={ways?.oidc == null ? "button primary" : "button"} disabled={busy || token.trim() === ""}>
-          <KeyRound aria-hidden /> Sign in
+          <KeyRound aria-hidden /> {say("Sign in")}
         </button>
-        <p className="quiet">No token yet? Whoever runs the server makes one:</p>
+        <p className="quiet">{say("No token yet? Whoever runs the server makes one:")}</p>
         <Command text="taskyard token create YOUR-NAME --role operator" />
       </form>
     </main>

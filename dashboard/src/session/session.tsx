@@ -5,6 +5,7 @@ import { Navigate, useLocation } from "react-router";
 
 import { isRefusal } from "@/api/problem";
 import { endSession, session, type Session } from "@/api/session";
+import { say } from "@/language/say";
 import { Broken } from "@/parts/empty";
 
 const SessionContext = createContext<Session | null>(null);
@@ -31,9 +32,9 @@ export function useSession(): Session {
 export type Right = "steer" | "operate" | "administer";
 
 const WHO: Record<Right, string> = {
-  steer: "an orchestrator, an operator or an admin",
-  operate: "an operator or an admin",
-  administer: "an admin",
+  steer: say("an orchestrator, an operator or an admin"),
+  operate: say("an operator or an admin"),
+  administer: say("an admin"),
 };
 
 export interface Allowed {
@@ -44,7 +45,10 @@ export interface Allowed {
 export function useMay(right: Right): Allowed {
   const { role, may } = useSession();
   if (may[right]) return { may: true, why: "" };
-  return { may: false, why: `You are signed in as ${role}, who sees this and cannot do it. It takes ${WHO[right]}.` };
+  return {
+    may: false,
+    why: say("You are signed in as {role}, who sees this and cannot do it. It takes {who}.", { role, who: WHO[right] }),
+  };
 }
 
 export function useLogOut(): () => Promise<void> {

@@ -16,6 +16,7 @@ import {
 import { useNavigate } from "react-router";
 
 import { savedViews } from "@/api/saved-views";
+import { say } from "@/language/say";
 import { useLive } from "@/live/live";
 import { useLogOut, useSession } from "@/session/session";
 
@@ -35,31 +36,36 @@ export function useCommands(openSettings: () => void): Command[] {
   const other = theme === "dark" ? "light" : "dark";
   const go = (to: string) => () => void navigate(to);
   return [
-    { name: "New task", about: "put work in", icon: ListPlus, run: go("/tasks/new") },
-    { name: "New DAG", about: "put work in", icon: Workflow, run: go("/dags/new") },
-    { name: "New schedule", about: "put work in", icon: CalendarPlus, run: go("/schedules?new=schedule") },
-    { name: "New trigger", about: "put work in", icon: CalendarPlus, run: go("/schedules?new=trigger") },
-    ...PLACES.flat().map(({ to, name, icon }) => ({ name: `Go to ${name}`, about: "page", icon, run: go(to) })),
+    { name: say("New task"), about: say("put work in"), icon: ListPlus, run: go("/tasks/new") },
+    { name: say("New DAG"), about: say("put work in"), icon: Workflow, run: go("/dags/new") },
+    { name: say("New schedule"), about: say("put work in"), icon: CalendarPlus, run: go("/schedules?new=schedule") },
+    { name: say("New trigger"), about: say("put work in"), icon: CalendarPlus, run: go("/schedules?new=trigger") },
+    ...PLACES.flat().map(({ to, name, icon }) => ({
+      name: say("Go to {name}", { name }),
+      about: say("page"),
+      icon,
+      run: go(to),
+    })),
     ...(data?.saved_views ?? []).map(({ name, page, query }) => ({
       name,
-      about: `view of ${page}`,
+      about: say("view of {page}", { page }),
       icon: Bookmark,
       run: go(`/${page}?${query}`),
     })),
     {
-      name: `Use the ${other} theme`,
-      about: "this browser",
+      name: other === "dark" ? say("Use the dark theme") : say("Use the light theme"),
+      about: say("this browser"),
       icon: theme === "dark" ? Sun : Moon,
       run: () => choose(other),
     },
     {
-      name: paused ? "Follow the yard again" : "Pause live updates",
-      about: "this page",
+      name: paused ? say("Follow the yard again") : say("Pause live updates"),
+      about: say("this page"),
       icon: paused ? Play : Pause,
       run: () => setPaused(!paused),
     },
-    { name: "Settings", about: "time zone, language", icon: Settings2, run: openSettings },
-    { name: "Keys", about: "all shortcuts", icon: Keyboard, run: explain },
-    ...(needs_login ? [{ name: "Sign out", about: "", icon: LogOut, run: () => void logOut() }] : []),
+    { name: say("Settings"), about: say("time zone, language"), icon: Settings2, run: openSettings },
+    { name: say("Keys"), about: say("all shortcuts"), icon: Keyboard, run: explain },
+    ...(needs_login ? [{ name: say("Sign out"), about: "", icon: LogOut, run: () => void logOut() }] : []),
   ];
 }

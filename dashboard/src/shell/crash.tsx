@@ -2,6 +2,7 @@ import { CircleAlert, MapPinOff } from "lucide-react";
 import { Link, useRouteError } from "react-router";
 
 import { wordsOf } from "@/api/problem";
+import { say } from "@/language/say";
 
 /** A page that failed: says so, and leaves the rest of the dashboard standing. */
 export function Crash() {
@@ -9,10 +10,10 @@ export function Crash() {
   return (
     <div className="empty" role="alert">
       <CircleAlert aria-hidden />
-      <h2>This page broke</h2>
+      <h2>{say("This page broke")}</h2>
       <p>{wordsOf(error)}</p>
       <button type="button" className="button" onClick={() => location.reload()}>
-        Load it again
+        {say("Load it again")}
       </button>
     </div>
   );
@@ -22,9 +23,9 @@ export function NotHere() {
   return (
     <div className="empty">
       <MapPinOff aria-hidden />
-      <h2>There is no such page</h2>
+      <h2>{say("There is no such page")}</h2>
       <p>
-        <Link to="/">Go to the overview</Link>
+        <Link to="/">{say("Go to the overview")}</Link>
       </p>
     </div>
   );

@@ -2,6 +2,7 @@ import { LogOut, Menu, Moon, Search, Sun } from "lucide-react";
 import { Suspense, useEffect, useRef, useState } from "react";
 import { Link, Outlet, useLocation, useNavigate } from "react-router";
 
+import { say } from "@/language/say";
 import { Loading } from "@/parts/empty";
 import { useLogOut, useSession } from "@/session/session";
 
@@ -29,20 +30,20 @@ export function Layout() {
   return (
     <div className={`layout${menu ? " menu-open" : ""}`}>
       <a className="skip" href="#main">
-        Skip to the page
+        {say("Skip to the page")}
       </a>
       <NavigationKeys />
       <header className="topbar">
         <button
           type="button"
           className="button plain square menu-button"
-          aria-label="Menu"
+          aria-label={say("Menu")}
           aria-expanded={menu}
           onClick={() => setMenu(!menu)}
         >
           <Menu aria-hidden />
         </button>
-        <Link to="/" className="logo-link" aria-label="Taskyard: overview">
+        <Link to="/" className="logo-link" aria-label={say("Taskyard: overview")}>
           <Logo />
         </Link>
         <Finder />
@@ -55,7 +56,12 @@ export function Layout() {
         <Whoami onSettings={() => setSettings(true)} />
       </div>
       {menu && (
-        <button type="button" className="sidebar-veil" aria-label="Close the menu" onClick={() => setMenu(false)} />
+        <button
+          type="button"
+          className="sidebar-veil"
+          aria-label={say("Close the menu")}
+          onClick={() => setMenu(false)}
+        />
       )}
       <Settings open={settings} onClose={() => setSettings(false)} />
       <main id="main" ref={main} tabIndex={-1}>
@@ -72,7 +78,7 @@ function Finder() {
   const navigate = useNavigate();
   const box = useRef<HTMLInputElement>(null);
   const [text, setText] = useState("");
-  useShortcut("/", "Search, or go to an id", () => box.current?.focus());
+  useShortcut("/", say("Search, or go to an id"), () => box.current?.focus());
   return (
     <search className="finder">
       <form
@@ -87,8 +93,8 @@ function Finder() {
         <input
           ref={box}
           type="search"
-          aria-label="Search tasks, or go to an id"
-          placeholder="Search tasks or go to an id"
+          aria-label={say("Search tasks, or go to an id")}
+          placeholder={say("Search tasks or go to an id")}
           value={text}
           onChange={(event) => setText(event.target.value)}
         />
@@ -111,7 +117,7 @@ function ThemeButton() {
     <button
       type="button"
       className="button plain square"
-      aria-label={`Use the ${other} theme`}
+      aria-label={other === "dark" ? say("Use the dark theme") : say("Use the light theme")}
       onClick={() => choose(other)}
     >
       {theme === "dark" ? <Sun aria-hidden /> : <Moon aria-hidden />}
@@ -133,7 +139,7 @@ function Whoami({ onSettings }: { onSettings: () => void }) {
       <SettingsButton onOpen={onSettings} />
       <KeysButton />
       {(signed_in_by === "token" || signed_in_by === "oidc") && (
-        <button type="button" className="button plain square" aria-label="Sign out" onClick={logOut}>
+        <button type="button" className="button plain square" aria-label={say("Sign out")} onClick={logOut}>
           <LogOut aria-hidden />
         </button>
       )}

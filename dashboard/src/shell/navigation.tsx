@@ -20,6 +20,7 @@ import {
 import { NavLink, useNavigate } from "react-router";
 
 import { useAttention } from "@/api/overview";
+import { say } from "@/language/say";
 import { inShort } from "@/parts/format";
 
 import { useShortcut } from "./shortcuts";
@@ -34,35 +35,35 @@ interface Place {
 
 export const PLACES: readonly (readonly Place[])[] = [
   [
-    { to: "/", name: "Overview", icon: Gauge, key: "o" },
-    { to: "/tasks", name: "Tasks", icon: ListTodo, key: "t" },
-    { to: "/board", name: "Board", icon: SquareKanban, key: "b" },
+    { to: "/", name: say("Overview"), icon: Gauge, key: "o" },
+    { to: "/tasks", name: say("Tasks"), icon: ListTodo, key: "t" },
+    { to: "/board", name: say("Board"), icon: SquareKanban, key: "b" },
     { to: "/dags", name: "DAGs", icon: Workflow, key: "g" },
   ],
   [
-    { to: "/dead-letters", name: "Dead letters", icon: CircleX, key: "l", count: "dead" },
-    { to: "/approvals", name: "Approvals", icon: Stamp, key: "a", count: "approvals" },
+    { to: "/dead-letters", name: say("Dead letters"), icon: CircleX, key: "l", count: "dead" },
+    { to: "/approvals", name: say("Approvals"), icon: Stamp, key: "a", count: "approvals" },
   ],
   [
-    { to: "/agents", name: "Agents", icon: Bot, key: "e" },
-    { to: "/queues", name: "Queues & breakers", icon: ToggleRight, key: "q", count: "breakers" },
-    { to: "/waits", name: "Waits", icon: Hourglass, key: "w" },
-    { to: "/schedules", name: "Schedules & triggers", icon: CalendarClock, key: "s" },
-    { to: "/spend", name: "Spend", icon: Coins, key: "m" },
-    { to: "/reports", name: "Reports", icon: ChartColumn, key: "r" },
-    { to: "/scores", name: "Scores & variants", icon: FlaskConical, key: "v" },
+    { to: "/agents", name: say("Agents"), icon: Bot, key: "e" },
+    { to: "/queues", name: say("Queues & breakers"), icon: ToggleRight, key: "q", count: "breakers" },
+    { to: "/waits", name: say("Waits"), icon: Hourglass, key: "w" },
+    { to: "/schedules", name: say("Schedules & triggers"), icon: CalendarClock, key: "s" },
+    { to: "/spend", name: say("Spend"), icon: Coins, key: "m" },
+    { to: "/reports", name: say("Reports"), icon: ChartColumn, key: "r" },
+    { to: "/scores", name: say("Scores & variants"), icon: FlaskConical, key: "v" },
   ],
   [
-    { to: "/events", name: "Events", icon: Radio, key: "n" },
-    { to: "/deliveries", name: "Deliveries", icon: Send, key: "d" },
-    { to: "/audit", name: "Audit", icon: ShieldCheck, key: "u" },
+    { to: "/events", name: say("Events"), icon: Radio, key: "n" },
+    { to: "/deliveries", name: say("Deliveries"), icon: Send, key: "d" },
+    { to: "/audit", name: say("Audit"), icon: ShieldCheck, key: "u" },
   ],
 ];
 
 export function Navigation({ onGo }: { onGo?: () => void }) {
   const attention = useAttention();
   return (
-    <nav className="navigation" aria-label="Pages">
+    <nav className="navigation" aria-label={say("Pages")}>
       {PLACES.map((group, index) => (
         <ul key={index}>
           {group.map((place) => (
@@ -85,7 +86,7 @@ function Count({ of }: { of: number }) {
   return (
     <span className="navigation-count">
       {inShort(of)}
-      <span className="sr-only"> waiting</span>
+      <span className="sr-only"> {say("waiting")}</span>
     </span>
   );
 }
@@ -97,6 +98,6 @@ export function NavigationKeys() {
 
 function NavigationKey({ place }: { place: Place }) {
   const navigate = useNavigate();
-  useShortcut(`g ${place.key}`, `Go to ${place.name}`, () => void navigate(place.to));
+  useShortcut(`g ${place.key}`, say("Go to {name}", { name: place.name }), () => void navigate(place.to));
   return null;
 }

@@ -6,6 +6,7 @@ import { useNavigate } from "react-router";
 
 import { nameOf } from "@/actions/subject";
 import { foundByText } from "@/api/find";
+import { say } from "@/language/say";
 import { Dialog } from "@/parts/dialog";
 import { shortId } from "@/parts/format";
 
@@ -43,13 +44,13 @@ export function Palette({ commands }: { commands: readonly Command[] }) {
       <button
         type="button"
         className="button plain palette-button"
-        aria-label={`${keys}: command palette`}
-        title="Go anywhere, do anything"
+        aria-label={say("{keys}: command palette", { keys })}
+        title={say("Go anywhere, do anything")}
         onClick={() => setOpen(true)}
       >
         <kbd>{keys}</kbd>
       </button>
-      <Dialog open={open} title="Go to, or do" onClose={() => setOpen(false)}>
+      <Dialog open={open} title={say("Go to, or do")} onClose={() => setOpen(false)}>
         <Choice commands={commands} onDone={() => setOpen(false)} />
       </Dialog>
     </>
@@ -87,8 +88,8 @@ function Choice({ commands, onDone }: { commands: readonly Command[]; onDone: ()
       <input
         type="search"
         role="combobox"
-        aria-label="A page, an action, a task or a DAG"
-        placeholder="A page, an action, a task's title or id"
+        aria-label={say("A page, an action, a task or a DAG")}
+        placeholder={say("A page, an action, a task's title or id")}
         aria-expanded={shown.length > 0}
         aria-controls={`${id}-list`}
         aria-autocomplete="list"
@@ -100,7 +101,7 @@ function Choice({ commands, onDone }: { commands: readonly Command[]; onDone: ()
         }}
         onKeyDown={pressed}
       />
-      <ul id={`${id}-list`} role="listbox" aria-label="What may be meant">
+      <ul id={`${id}-list`} role="listbox" aria-label={say("What may be meant")}>
         {shown.map((command, index) => (
           // The field keeps the focus and takes them with Enter.
           // eslint-disable-next-line jsx-a11y/click-events-have-key-events
@@ -119,7 +120,7 @@ function Choice({ commands, onDone }: { commands: readonly Command[]; onDone: ()
           </li>
         ))}
       </ul>
-      {shown.length === 0 && <p className="quiet">Nothing is called so.</p>}
+      {shown.length === 0 && <p className="quiet">{say("Nothing is called so.")}</p>}
     </div>
   );
 }
@@ -137,13 +138,13 @@ function useFound(text: string): Command[] {
   return [
     ...data.tasks.map((task) => ({
       name: nameOf(task),
-      about: `task ${shortId(task.id)}`,
+      about: say("task {id}", { id: shortId(task.id) }),
       icon: ListTodo,
       run: () => void navigate(`/tasks/${task.id}`),
     })),
     ...data.dags.map((dag) => ({
-      name: dag.title || "untitled",
-      about: `DAG ${shortId(dag.id)}`,
+      name: dag.title || say("untitled"),
+      about: say("DAG {id}", { id: shortId(dag.id) }),
       icon: Workflow,
       run: () => void navigate(`/dags/${dag.id}`),
     })),

@@ -1,10 +1,11 @@
-/** How times and numbers are written for who looks, kept in this browser. */
+/** The language of the page, and how times and numbers are written for who looks; kept in this browser. */
 import { Settings2 } from "lucide-react";
 import { useId, useState } from "react";
 
+import { say } from "@/language/say";
 import { Dialog } from "@/parts/dialog";
-import { count, dayInWords, money } from "@/parts/format";
-import { choose, chosen, nameOfLanguage, usableZone, zones } from "@/parts/locale";
+import { dayInWords, money } from "@/parts/format";
+import { choose, chosen, nameOfLanguage, usableZone, WRITTEN, zones } from "@/parts/locale";
 
 const LANGUAGES = [
   ...["en-US", "en-GB", "de-DE", "de-CH", "fr-FR", "es-ES", "it-IT", "nl-NL", "pl-PL", "pt-BR", "sv-SE", "tr-TR"],
@@ -23,7 +24,7 @@ export function Settings({ open, onClose }: SettingsProps) {
   return (
     <Dialog
       open={open}
-      title="Settings"
+      title={say("Settings")}
       onClose={onClose}
       onSubmit={() => {
         if (!isZone) return;
@@ -33,20 +34,36 @@ export function Settings({ open, onClose }: SettingsProps) {
       footer={
         <>
           <button type="button" className="button" onClick={onClose}>
-            Not now
+            {say("Not now")}
           </button>
           <button className="button primary" disabled={!isZone}>
-            Use these
+            {say("Use these")}
           </button>
         </>
       }
     >
       <div className="field">
-        <label htmlFor={`${id}-zone`}>Time zone</label>
+        <label htmlFor={`${id}-words`}>{say("Language")}</label>
+        <select
+          id={`${id}-words`}
+          value={choice.words}
+          onChange={(event) => setChoice({ ...choice, words: event.target.value })}
+        >
+          <option value="">{say("as this browser says")}</option>
+          {WRITTEN.map((each) => (
+            <option key={each} value={each} lang={each}>
+              {nameOfLanguage(each)}
+            </option>
+          ))}
+        </select>
+        <span className="hint">{say("What the server and agents say stays as they said it.")}</span>
+      </div>
+      <div className="field">
+        <label htmlFor={`${id}-zone`}>{say("Time zone")}</label>
         <input
           id={`${id}-zone`}
           list={`${id}-zones`}
-          placeholder="as this browser says"
+          placeholder={say("as this browser says")}
           value={choice.zone}
           aria-invalid={!isZone}
           aria-describedby={`${id}-zone-hint`}
@@ -58,27 +75,32 @@ export function Settings({ open, onClose }: SettingsProps) {
           ))}
         </datalist>
         <span id={`${id}-zone-hint`} className="hint">
-          {isZone ? "Empty: that of this browser. Every time on the page is written in it." : "There is no such zone."}
+          {isZone
+            ? say("Empty: that of this browser. Every time on the page is written in it.")
+            : say("There is no such zone.")}
         </span>
       </div>
       <div className="field">
-        <label htmlFor={`${id}-language`}>Language of dates and numbers</label>
+        <label htmlFor={`${id}-language`}>{say("Dates and numbers")}</label>
         <select
           id={`${id}-language`}
           value={choice.language}
           onChange={(event) => setChoice({ ...choice, language: event.target.value })}
         >
-          <option value="">as this browser says</option>
+          <option value="">{say("as in the language")}</option>
           {LANGUAGES.map((each) => (
             <option key={each} value={each}>
               {nameOfLanguage(each)}
             </option>
           ))}
         </select>
-        <span className="hint">The words of the page are in English.</span>
       </div>
       <p className="quiet">
-        Now: {dayInWords(new Date().toISOString())} · {count(1_234_567)} · {money("1234.5")}
+        {say("Now: {time} · {number} · {money}", {
+          time: dayInWords(new Date().toISOString()),
+          number: 1_234_567,
+          money: money("1234.5"),
+        })}
       </p>
     </Dialog>
   );
@@ -86,7 +108,13 @@ export function Settings({ open, onClose }: SettingsProps) {
 
 export function SettingsButton({ onOpen }: { onOpen: () => void }) {
   return (
-    <button type="button" className="button plain square" aria-label="Settings" title="Settings" onClick={onOpen}>
+    <button
+      type="button"
+      className="button plain square"
+      aria-label={say("Settings")}
+      title={say("Settings")}
+      onClick={onOpen}
+    >
       <Settings2 aria-hidden />
     </button>
   );

@@ -2,6 +2,7 @@
 import { Keyboard } from "lucide-react";
 import { createContext, use, useEffect, useEffectEvent, useMemo, useState, type ReactNode } from "react";
 
+import { say } from "@/language/say";
 import { Dialog } from "@/parts/dialog";
 
 interface Shortcut {
@@ -60,7 +61,7 @@ export function ShortcutProvider({ children }: { children: ReactNode }) {
   return (
     <ShortcutContext value={shortcuts}>
       {children}
-      <Dialog open={help !== null} title="Keys" onClose={() => setHelp(null)}>
+      <Dialog open={help !== null} title={say("Keys")} onClose={() => setHelp(null)}>
         <dl className="facts">
           {help?.map((each) => (
             <div key={each.keys} className="shortcut">
@@ -82,7 +83,13 @@ export function ShortcutProvider({ children }: { children: ReactNode }) {
 export function KeysButton() {
   const shortcuts = use(ShortcutContext);
   return (
-    <button type="button" className="button plain square" aria-label="Keys" title="Keys" onClick={shortcuts?.explain}>
+    <button
+      type="button"
+      className="button plain square"
+      aria-label={say("Keys")}
+      title={say("Keys")}
+      onClick={shortcuts?.explain}
+    >
       <Keyboard aria-hidden />
     </button>
   );

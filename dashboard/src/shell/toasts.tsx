@@ -1,6 +1,8 @@
 import { CircleAlert, CircleCheck, X } from "lucide-react";
 import { createContext, use, useCallback, useRef, useState, type ReactNode } from "react";
 
+import { say } from "@/language/say";
+
 interface Toast {
   id: number;
   tone: "good" | "bad";
@@ -33,7 +35,7 @@ export function ToastProvider({ children }: { children: ReactNode }) {
           <div key={toast.id} className={`toast tone-${toast.tone}`}>
             {toast.tone === "good" ? <CircleCheck aria-hidden /> : <CircleAlert aria-hidden />}
             <p>{toast.words}</p>
-            <button type="button" className="copy" aria-label="Put away" onClick={() => away(toast.id)}>
+            <button type="button" className="copy" aria-label={say("Put away")} onClick={() => away(toast.id)}>
               <X aria-hidden />
             </button>
           </div>

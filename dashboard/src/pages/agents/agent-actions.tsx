@@ -2,9 +2,9 @@
 import { CirclePause, CirclePlay, Trash2 } from "lucide-react";
 
 import { drain, removeAgent, resume, type Agent } from "@/api/crews";
+import { say } from "@/language/say";
 import { Action } from "@/parts/action";
 import { quoted } from "@/parts/copy";
-import { plural } from "@/parts/format";
 
 export function AgentActions({ agent }: { agent: Agent }) {
   return (
@@ -18,20 +18,22 @@ export function AgentActions({ agent }: { agent: Agent }) {
 function Drain({ agent }: { agent: Agent }) {
   return (
     <Action
-      label="Drain"
+      label={say("Drain")}
       icon={CirclePause}
       needs="operate"
       small
-      disabled={agent.status === "offline" ? "It is offline: it gets no work as it is." : undefined}
-      title={`Drain ${agent.id}`}
+      disabled={agent.status === "offline" ? say("It is offline: it gets no work as it is.") : undefined}
+      title={say("Drain {id}", { id: agent.id })}
       command={`taskyard agents drain ${quoted(agent.id)}`}
       run={() => drain(agent.id)}
-      done={`${agent.id} gets nothing new`}
+      done={say("{id} gets nothing new", { id: agent.id })}
     >
       <p>
         {agent.current_tasks === 0
-          ? "It is idle, and gets no work until it is resumed."
-          : `It finishes the ${plural(agent.current_tasks, "task")} it holds, and gets nothing new until it is resumed.`}
+          ? say("It is idle, and gets no work until it is resumed.")
+          : say("It finishes the {tasks|# task|# tasks} it holds, and gets nothing new until it is resumed.", {
+              tasks: agent.current_tasks,
+            })}
       </p>
     </Action>
   );
@@ -40,16 +42,16 @@ function Drain({ agent }: { agent: Agent }) {
 function Resume({ agent }: { agent: Agent }) {
   return (
     <Action
-      label="Resume"
+      label={say("Resume")}
       icon={CirclePlay}
       needs="operate"
       small
-      title={`Resume ${agent.id}`}
+      title={say("Resume {id}", { id: agent.id })}
       command={`taskyard agents resume ${quoted(agent.id)}`}
       run={() => resume(agent.id)}
-      done={`${agent.id} gets work again`}
+      done={say("{id} gets work again", { id: agent.id })}
     >
-      <p>It gets work again.</p>
+      <p>{say("It gets work again.")}</p>
     </Action>
   );
 }
@@ -57,20 +59,23 @@ function Resume({ agent }: { agent: Agent }) {
 function Remove({ agent }: { agent: Agent }) {
   return (
     <Action
-      label="Remove"
+      label={say("Remove")}
       icon={Trash2}
       needs="operate"
       small
       danger
-      title={`Remove ${agent.id}`}
+      title={say("Remove {id}", { id: agent.id })}
       command={`taskyard agents rm ${quoted(agent.id)}`}
       run={() => removeAgent(agent.id)}
-      done={`${agent.id} is forgotten`}
+      done={say("{id} is forgotten", { id: agent.id })}
     >
       <p>
-        It is forgotten
-        {agent.current_tasks > 0 && `, and the ${plural(agent.current_tasks, "task")} it holds go to others`}. It is
-        back as soon as it registers again; to keep it from working, drain it or revoke its token.
+        {agent.current_tasks > 0
+          ? say("It is forgotten, and the {tasks|# task|# tasks} it holds go to others.", {
+              tasks: agent.current_tasks,
+            })
+          : say("It is forgotten.")}{" "}
+        {say("It is back as soon as it registers again; to keep it from working, drain it or revoke its token.")}
       </p>
     </Action>
   );

@@ -7,11 +7,12 @@ import { Link } from "react-router";
 import { nameOf } from "@/actions/subject";
 import { agents, heldTasks, type Agent, type HeldTask } from "@/api/crews";
 import { shares } from "@/api/overview";
+import { say } from "@/language/say";
 import { useEvery } from "@/live/live";
 import { ViewerNote } from "@/parts/action";
 import { CopyButton } from "@/parts/copy";
 import { Broken, Empty, Loading } from "@/parts/empty";
-import { count, plural } from "@/parts/format";
+import { count } from "@/parts/format";
 import { gathered } from "@/parts/gather";
 import { LeftMeter } from "@/parts/meter";
 import { Money } from "@/parts/money";
@@ -35,15 +36,17 @@ export default function Agents() {
   const series = useQuery(shares("agent"));
   const work = gathered(held.data?.tasks ?? [], (task) => task.agent ?? "");
   return (
-    <Page title="Agents" heading="Agents and runtimes" lead={summary(data?.agents ?? [])}>
+    <Page title={say("Agents")} heading={say("Agents and runtimes")} lead={summary(data?.agents ?? [])}>
       <ViewerNote />
       {data === undefined && (
         <Card>{error === null ? <Loading rows={6} /> : <Broken error={error} retry={() => void refetch()} />}</Card>
       )}
       {data?.agents.length === 0 && (
         <Card>
-          <Empty icon={Bot} title="No agent is registered" command="taskyard work module:agents">
-            Run your own functions as agents, or any program with <code>taskyard work --exec</code>:
+          <Empty icon={Bot} title={say("No agent is registered")} command="taskyard work module:agents">
+            {say("Run your own functions as agents, or any program with {command}:", {
+              command: <code>taskyard work --exec</code>,
+            })}
           </Empty>
         </Card>
       )}
@@ -78,15 +81,15 @@ function CrewCard({ crew, share, ...rest }: CrewProps) {
       </header>
       <div className="card-body">
         <dl className="facts">
-          <dt>Slots</dt>
+          <dt>{say("Slots")}</dt>
           <dd>
             <Slots busy={sum(here, "current_tasks")} most={sum(here, "max_concurrent_tasks")} />
           </dd>
-          <dt>Last hour</dt>
+          <dt>{say("Last hour")}</dt>
           <dd>
             <Rate of={share} />
           </dd>
-          <dt>Budget left</dt>
+          <dt>{say("Budget left")}</dt>
           <dd>
             <BudgetLeft budget={crew.budget} />
           </dd>
@@ -95,8 +98,18 @@ function CrewCard({ crew, share, ...rest }: CrewProps) {
           <BudgetActions crew={crew} />
         </div>
       </div>
-      <Workers name={plural(here.length, "worker")} isOpen={here.length <= FEW} agents={here} {...rest} />
-      <Workers name={`${plural(gone.length, "worker")} offline`} isOpen={false} agents={gone} {...rest} />
+      <Workers
+        name={say("{here|# worker|# workers}", { here: here.length })}
+        isOpen={here.length <= FEW}
+        agents={here}
+        {...rest}
+      />
+      <Workers
+        name={say("{gone|# worker|# workers} offline", { gone: gone.length })}
+        isOpen={false}
+        agents={gone}
+        {...rest}
+      />
     </section>
   );
 }
@@ -108,13 +121,14 @@ interface Share {
 
 /** What all workers of the type did together, from the stored figures. */
 function Rate({ of }: { of: Share | undefined }) {
-  if (of === undefined) return <span className="quiet">nothing</span>;
+  if (of === undefined) return <span className="quiet">{say("nothing")}</span>;
   const failed = count(total(of.failed));
   return (
     <span className="agent-rate">
-      <Sparkline {...of} over="the last hour" />
+      <Sparkline {...of} over={say("the last hour")} />
       <span>
-        {count(total(of.completed))}/h{failed !== "0" && <span className="quiet">, {failed} failed</span>}
+        {say("{total}/h", { total: total(of.completed) })}
+        {failed !== "0" && <span className="quiet">{`, ${say("{failed} failed", { failed })}`}</span>}
       </span>
     </span>
   );
@@ -123,8 +137,12 @@ function Rate({ of }: { of: Share | undefined }) {
 function standing(here: readonly Agent[], gone: readonly Agent[]): string {
   const busy = here.filter(({ current_tasks }) => current_tasks > 0).length;
   const lost = [...here, ...gone].filter(({ silent }) => silent).length;
-  const words = [`${here.length} here`, busy > 0 && `${busy} busy`, gone.length > 0 && `${gone.length} offline`];
-  return [...words, lost > 0 && `${lost} silent`].filter(Boolean).join(", ");
+  const words = [
+    say("{here} here", { here: here.length }),
+    busy > 0 && say("{busy} busy", { busy }),
+    gone.length > 0 && say("{gone} offline", { gone: gone.length }),
+  ];
+  return [...words, lost > 0 && say("{lost} silent", { lost })].filter(Boolean).join(", ");
 }
 
 const FEW = 3; // workers that are shown without being asked for
@@ -154,10 +172,14 @@ function sum(agents: readonly Agent[], name: "current_tasks" | "max_concurrent_t
 }
 
 function summary(known: readonly Agent[]): string {
-  if (known.length === 0) return "Who can work, and where.";
+  if (known.length === 0) return say("Who can work, and where.");
   const there = crewsOf(known).flatMap(({ here }) => here);
-  const slots = plural(sum(there, "max_concurrent_tasks"), "slot");
-  return `${plural(there.length, "worker")} here, ${sum(there, "current_tasks")} of ${slots} in use`;
+  const slots = say("{slots|# slot|# slots}", { slots: sum(there, "max_concurrent_tasks") });
+  return say("{there|# worker|# workers} here, {busy} of {slots} in use", {
+    there: there.length,
+    busy: sum(there, "current_tasks"),
+    slots,
+  });
 }
 
 function AgentCard({ agent, work }: { agent: Agent; work: readonly HeldTask[] }) {
@@ -170,43 +192,43 @@ function AgentCard({ agent, work }: { agent: Agent; work: readonly HeldTask[] })
               {agent.id}
             </h3>
           )}
-          <CopyButton text={agent.id} label={`Copy ${agent.id}`} />
+          <CopyButton text={agent.id} label={say("Copy {id}", { id: agent.id })} />
         </div>
         {agent.silent ? <Silent /> : <StatusBadge status={agent.status} />}
       </header>
       <div className="card-body">
         <dl className="facts">
-          <dt>Slots</dt>
+          <dt>{say("Slots")}</dt>
           <dd>
             <Slots busy={agent.current_tasks} most={agent.max_concurrent_tasks} />
           </dd>
-          <dt>Last seen</dt>
+          <dt>{say("Last seen")}</dt>
           <dd>
             <Ago at={agent.last_heartbeat} />
           </dd>
           {agent.own_budget_usd !== null && (
             <>
-              <dt>Own budget</dt>
+              <dt>{say("Own budget")}</dt>
               <dd>
                 <Money usd={agent.own_budget_usd} />
               </dd>
             </>
           )}
-          <dt>Can</dt>
+          <dt>{say("Can")}</dt>
           <dd>
             <Chips words={agent.orchestrator ? ["orchestrate", ...agent.capabilities] : agent.capabilities} none="—" />
           </dd>
-          <dt>Models</dt>
+          <dt>{say("Models")}</dt>
           <dd>
             <Chips words={agent.models_available} none="any" />
           </dd>
-          <dt>Types</dt>
+          <dt>{say("Types")}</dt>
           <dd>
             <Chips words={agent.types ?? []} none="all" />
           </dd>
           {agent.runtime_id !== null && (
             <>
-              <dt>On</dt>
+              <dt>{say("On")}</dt>
               <dd>{agent.runtime_id}</dd>
             </>
           )}
@@ -222,37 +244,39 @@ function AgentCard({ agent, work }: { agent: Agent; work: readonly HeldTask[] })
 
 function Silent() {
   return (
-    <span className="badge tone-bad" title="It has not been heard of for long, and did not sign off.">
-      <VolumeX aria-hidden /> silent
+    <span className="badge tone-bad" title={say("It has not been heard of for long, and did not sign off.")}>
+      <VolumeX aria-hidden /> {say("silent")}
     </span>
   );
 }
 
 function Slots({ busy, most }: { busy: number; most: number }) {
-  if (most > 12) return <span>{`${count(busy)} of ${count(most)}`}</span>;
+  if (most > 12) return <span>{say("{busy} of {most}", { busy, most })}</span>;
   return (
-    <span className="agent-slots" role="img" aria-label={`${busy} of ${most} in use`}>
+    <span className="agent-slots" role="img" aria-label={say("{busy} of {most} in use", { busy, most })}>
       {Array.from({ length: most }, (_, index) => (
         <span key={index} className={index < busy ? "busy" : ""} />
       ))}
-      <span className="quiet">
-        {busy} of {most}
-      </span>
+      <span className="quiet">{say("{busy} of {most}", { busy, most })}</span>
     </span>
   );
 }
 
-const PERIODS: Record<string, string> = { ever: "in all", day: "each day (UTC)", month: "each month (UTC)" };
-const SET_BY: Record<string, string> = { code: "as its code says", operator: "set by an operator" };
+const PERIODS: Record<string, string> = {
+  ever: say("in all"),
+  day: say("each day (UTC)"),
+  month: say("each month (UTC)"),
+};
+const SET_BY: Record<string, string> = { code: say("as its code says"), operator: say("set by an operator") };
 
 function BudgetLeft({ budget }: { budget: Budget | null }) {
-  if (budget === null) return <span className="quiet">no limit</span>;
+  if (budget === null) return <span className="quiet">{say("no limit")}</span>;
   return (
     <span className="agent-money">
       <strong>
         <Money usd={budget.leftUsd} />
       </strong>
-      <LeftMeter label="Left of the budget" left={budget.leftUsd} of={budget.usd} />
+      <LeftMeter label={say("Left of the budget")} left={budget.leftUsd} of={budget.usd} />
       <span className="quiet">
         {PERIODS[budget.per] ?? budget.per}
         {budget.setBy !== null && `, ${SET_BY[budget.setBy] ?? budget.setBy}`}
@@ -277,9 +301,9 @@ function Chips({ words, none }: { words: readonly string[]; none: string }) {
 const SHOWN = 4;
 
 function Work({ agent, work }: { agent: Agent; work: readonly HeldTask[] }) {
-  if (agent.current_tasks === 0) return <p className="quiet">Idle.</p>;
+  if (agent.current_tasks === 0) return <p className="quiet">{say("Idle.")}</p>;
   return (
-    <ul className="agent-work" aria-label="Current work">
+    <ul className="agent-work" aria-label={say("Current work")}>
       {work.slice(0, SHOWN).map((task) => (
         <li key={task.id}>
           <Link className="clip" to={`/tasks/${task.id}`}>
@@ -293,7 +317,7 @@ function Work({ agent, work }: { agent: Agent; work: readonly HeldTask[] }) {
       {agent.current_tasks > SHOWN && (
         <li>
           <Link to={`/tasks?agent=${encodeURIComponent(agent.id)}&status=running&status=claimed`}>
-            all {agent.current_tasks}
+            {say("all {number}", { number: agent.current_tasks })}
           </Link>
         </li>
       )}

@@ -4,6 +4,7 @@ import { useId, useState } from "react";
 
 import { MoneyField } from "@/actions/money-field";
 import { setTypeBudget, takeBackBudget } from "@/api/crews";
+import { say } from "@/language/say";
 import { Action } from "@/parts/action";
 import { quoted } from "@/parts/copy";
 
@@ -11,7 +12,11 @@ import type { Crew } from "./crews";
 
 type Period = "ever" | "day" | "month";
 const PERIODS: readonly Period[] = ["ever", "day", "month"];
-const NAMES: Record<Period, string> = { ever: "in all", day: "each day (UTC)", month: "each month (UTC)" };
+const NAMES: Record<Period, string> = {
+  ever: say("in all"),
+  day: say("each day (UTC)"),
+  month: say("each month (UTC)"),
+};
 
 export function BudgetActions({ crew }: { crew: Crew }) {
   return (
@@ -29,28 +34,34 @@ function SetBudget({ crew: { type, budget } }: { crew: Crew }) {
   const limit = usd === "" ? "" : ` ${usd} --per ${per}`;
   return (
     <Action
-      label="Budget"
+      label={say("Budget")}
       icon={Wallet}
       needs="operate"
       small
-      title={`What ${type} may spend`}
-      confirm="Set it"
+      title={say("What {type} may spend", { type })}
+      confirm={say("Set it")}
       command={`taskyard agents budget ${quoted(type)}${limit}`}
       onOpen={() => {
         setUsd(budget?.usd ?? "");
         setPer(PERIODS.find((each) => each === budget?.per) ?? "ever");
       }}
       run={() => setTypeBudget(type, usd === "" ? null : usd, per)}
-      done={usd === "" ? `${type} may spend without limit` : `${type} may spend $${usd} ${NAMES[per]}`}
+      done={
+        usd === ""
+          ? say("{type} may spend without limit", { type })
+          : say("{type} may spend ${usd} {period}", { type, usd, period: NAMES[per] })
+      }
     >
       <MoneyField
-        label="All its workers together, in dollars"
-        hint="Empty: no limit. None of them gets a task that this could not pay for. It counts above what their code says."
+        label={say("All its workers together, in dollars")}
+        hint={say(
+          "Empty: no limit. None of them gets a task that this could not pay for. It counts above what their code says.",
+        )}
         value={usd}
         onChange={setUsd}
       />
       <div className="field">
-        <label htmlFor={field}>Counted</label>
+        <label htmlFor={field}>{say("Counted")}</label>
         <select id={field} value={per} onChange={(event) => setPer(event.target.value as Period)}>
           {PERIODS.map((each) => (
             <option key={each} value={each}>
@@ -66,16 +77,16 @@ function SetBudget({ crew: { type, budget } }: { crew: Crew }) {
 function TakeBack({ crew: { type } }: { crew: Crew }) {
   return (
     <Action
-      label="Take back"
+      label={say("Take back")}
       icon={Undo2}
       needs="operate"
       small
-      title={`Let the code of ${type} say what it may spend`}
+      title={say("Let the code of {type} say what it may spend", { type })}
       command={`taskyard agents budget ${quoted(type)} --take-back`}
       run={() => takeBackBudget(type)}
-      done={`${type} may spend what its code says`}
+      done={say("{type} may spend what its code says", { type })}
     >
-      <p>What an operator set no longer counts; what its workers said when they registered does.</p>
+      <p>{say("What an operator set no longer counts; what its workers said when they registered does.")}</p>
     </Action>
   );
 }

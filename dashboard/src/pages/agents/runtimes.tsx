@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Server } from "lucide-react";
 
 import { runtimes, type Agent, type Runtime } from "@/api/crews";
+import { say } from "@/language/say";
 import { useEvery } from "@/live/live";
 import { Id } from "@/parts/copy";
 import { Empty } from "@/parts/empty";
@@ -18,10 +19,10 @@ export function Runtimes({ agents: known }: { agents: readonly Agent[] }) {
   const { data } = useQuery({ ...runtimes, refetchInterval: every });
   if (data === undefined) return null;
   return (
-    <Card title="Runtimes">
+    <Card title={say("Runtimes")}>
       {data.runtimes.length === 0 ? (
-        <Empty icon={Server} title="No runtime is registered" command={REGISTERING}>
-          A daemon that hosts agents registers itself, so that its tasks come back at once when it restarts.
+        <Empty icon={Server} title={say("No runtime is registered")} command={REGISTERING}>
+          {say("A daemon that hosts agents registers itself, so that its tasks come back at once when it restarts.")}
         </Empty>
       ) : (
         <RuntimeTable runtimes={data.runtimes} agents={known} />
@@ -40,13 +41,13 @@ function RuntimeTable({ runtimes: shown, agents: known }: { runtimes: readonly R
       <table className="table">
         <thead>
           <tr>
-            <th>Runtime</th>
-            <th>Host</th>
-            <th className="number">Process</th>
-            <th>Version</th>
-            <th>Agents</th>
-            <th>Started</th>
-            <th>Last seen</th>
+            <th>{say("Runtime")}</th>
+            <th>{say("Host")}</th>
+            <th className="number">{say("Process")}</th>
+            <th>{say("Version")}</th>
+            <th>{say("Agents")}</th>
+            <th>{say("Started")}</th>
+            <th>{say("Last seen")}</th>
           </tr>
         </thead>
         <tbody>

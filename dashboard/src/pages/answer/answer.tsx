@@ -5,6 +5,7 @@ import { useParams } from "react-router";
 
 import { answerByLink, linkedQuestion, type LinkedQuestion } from "@/api/letters";
 import { isRefusal, wordsOf } from "@/api/problem";
+import { say } from "@/language/say";
 import { QuestionForm } from "@/pages/approvals/question-form";
 import { QuestionWords } from "@/pages/approvals/question-words";
 import { Loading } from "@/parts/empty";
@@ -17,7 +18,7 @@ export default function Answer() {
   const { link = "" } = useParams();
   const { data, error } = useQuery(linkedQuestion(link));
   useEffect(() => {
-    document.title = "A question · Taskyard";
+    document.title = say("A question · Taskyard");
   }, []);
   return (
     <main className="answer">
@@ -26,10 +27,12 @@ export default function Answer() {
         {data === undefined && error === null && <Loading />}
         {error !== null && (
           <>
-            <h1>This link leads nowhere</h1>
+            <h1>{say("This link leads nowhere")}</h1>
             <p>
               {isRefusal(error, 404)
-                ? "It is not whole, its question is answered, or its time is over. Sign in to the yard to see what waits for you."
+                ? say(
+                    "It is not whole, its question is answered, or its time is over. Sign in to the yard to see what waits for you.",
+                  )
                 : wordsOf(error)}
             </p>
           </>
@@ -55,22 +58,18 @@ function Shown({ link, asked }: { link: string; asked: LinkedQuestion }) {
     <>
       <h1>{task_title === "" ? task_type : task_title}</h1>
       <p className="answer-facts quiet">
-        <span>asked by {question.asked_by}</span>
-        <span>
-          since <Ago at={since} />
-        </span>
-        {is_open && until !== null && (
-          <span>
-            gives up <Ago at={until} />
-          </span>
-        )}
+        <span>{say("asked by {who}", { who: question.asked_by })}</span>
+        <span>{say("since {ago}", { ago: <Ago at={since} /> })}</span>
+        {is_open && until !== null && <span>{say("gives up {ago}", { ago: <Ago at={until} /> })}</span>}
       </p>
       <QuestionWords question={question} />
       {is_open ? (
         <>
           <QuestionForm schema={question.answer_schema} send={send} />
           <p className="quiet">
-            Your answer is recorded as <code>link:{asked.recipient}</code>. This link takes one answer.
+            {say("Your answer is recorded as {recipient}. This link takes one answer.", {
+              recipient: <code>link:{asked.recipient}</code>,
+            })}
           </p>
         </>
       ) : (
@@ -81,11 +80,15 @@ function Shown({ link, asked }: { link: string; asked: LinkedQuestion }) {
 }
 
 function Ended({ question: { answered } }: { question: LinkedQuestion["question"] }) {
-  if (answered === null) return <p role="status">The task no longer waits for an answer.</p>;
+  if (answered === null) return <p role="status">{say("The task no longer waits for an answer.")}</p>;
   return (
     <p className="note tone-info" role="status">
       <span>
-        Answered by {answered.by} <Ago at={answered.at} />: <code>{JSON.stringify(answered.data)}</code>
+        {say("Answered by {by} {ago}: {data}", {
+          by: answered.by,
+          ago: <Ago at={answered.at} />,
+          data: <code>{JSON.stringify(answered.data)}</code>,
+        })}
       </span>
     </p>
   );

@@ -6,6 +6,7 @@ import { Link } from "react-router";
 import { SignalTask } from "@/actions/signal";
 import { nameOf } from "@/actions/subject";
 import { answer, approvals, storeFile, type Approval, type Question } from "@/api/letters";
+import { say } from "@/language/say";
 import { askAgain } from "@/live/live";
 import { ViewerNote } from "@/parts/action";
 import { TaskId } from "@/parts/copy";
@@ -25,16 +26,21 @@ import "./approvals.css";
 export default function Approvals() {
   const { data, error, refetch } = useQuery(approvals);
   return (
-    <Page title="Approvals" lead="Tasks that wait for a person's word. Their agents are free for other work meanwhile.">
+    <Page
+      title={say("Approvals")}
+      lead={say("Tasks that wait for a person's word. Their agents are free for other work meanwhile.")}
+    >
       <ViewerNote />
       {data === undefined && (
         <Card>{error === null ? <Loading /> : <Broken error={error} retry={() => void refetch()} />}</Card>
       )}
       {data?.approvals.length === 0 && (
         <Card>
-          <Empty icon={Stamp} title="Nobody waits for you" command="taskyard approvals answer TASK">
-            A handler asks with <code>await task.ask("Deploy?")</code>. Its task is listed here until somebody answers,
-            from here or from a shell:
+          <Empty icon={Stamp} title={say("Nobody waits for you")} command="taskyard approvals answer TASK">
+            {say(
+              "A handler asks with {call}. Its task is listed here until somebody answers, from here or from a shell:",
+              { call: <code>await task.ask("Deploy?")</code> },
+            )}
           </Empty>
         </Card>
       )}
@@ -63,13 +69,9 @@ function Wanted({ approval }: { approval: Approval }) {
           <p className="approval-facts quiet">
             <span className="chip">{task.type}</span>
             <span>
-              waits for <code>{signal}</code> since <Ago at={since} />
+              {say("waits for {signal} since {ago}", { signal: <code>{signal}</code>, ago: <Ago at={since} /> })}
             </span>
-            {until !== null && (
-              <span>
-                gives up <Ago at={until} />
-              </span>
-            )}
+            {until !== null && <span>{say("gives up {ago}", { ago: <Ago at={until} /> })}</span>}
             {question !== null && <AskedOf question={question} />}
             <TaskId id={task.id} />
             <DagOf task={task} />
@@ -92,8 +94,8 @@ function Wanted({ approval }: { approval: Approval }) {
 function AskedOf({ question: { asked_by, who } }: { question: Question }) {
   return (
     <>
-      <span>asked by {asked_by}</span>
-      {who.length > 0 && <span>for {who.join(", ")}</span>}
+      <span>{say("asked by {who}", { who: asked_by })}</span>
+      {who.length > 0 && <span>{say("for {people}", { people: who.join(", ") })}</span>}
     </>
   );
 }
@@ -104,7 +106,7 @@ function Asking({ approval, question }: { approval: Approval; question: Question
   const { may, why } = useMay("steer");
   async function send(data: unknown) {
     await answer(approval.task.id, approval.signal, data, approval.wait);
-    tell("good", "Answered: the task goes on");
+    tell("good", say("Answered: the task goes on"));
     await askAgain(client);
   }
   return (
@@ -121,7 +123,7 @@ function Asked({ progress, payload }: { progress: unknown; payload: unknown }) {
   if (facts.length === 0) return null;
   return (
     <div className="approval-data">
-      <Json value={Object.fromEntries(facts)} label="what there is to decide on" />
+      <Json value={Object.fromEntries(facts)} label={say("what there is to decide on")} />
     </div>
   );
 }

@@ -3,6 +3,7 @@ import { Plus, Send, Trash2 } from "lucide-react";
 import { useEffect, useId, useRef, useState, type ReactNode, type SyntheticEvent } from "react";
 
 import { Refused, wordsOf } from "@/api/problem";
+import { say } from "@/language/say";
 
 import { begun, choicesOf, kindOf, missing, problemsOf, propertiesOf, titleOf, typed, withMember } from "./schema";
 import type { Problems, Schema } from "./schema";
@@ -40,7 +41,7 @@ export function QuestionForm({ schema, send, upload, hindrance }: FormProps) {
     if (busy || hindrance !== undefined) return;
     const lacking = missing(schema, answer);
     if (Object.keys(lacking).length > 0 || answer === undefined) {
-      complain(lacking, "Fill in what is needed.");
+      complain(lacking, say("Fill in what is needed."));
       return;
     }
     setBusy(true);
@@ -48,7 +49,7 @@ export function QuestionForm({ schema, send, upload, hindrance }: FormProps) {
       await send(answer);
     } catch (error) {
       const found = error instanceof Refused ? problemsOf(error.facts) : {};
-      complain(found, Object.keys(found).length > 0 ? "Correct what is marked." : wordsOf(error));
+      complain(found, Object.keys(found).length > 0 ? say("Correct what is marked.") : wordsOf(error));
     } finally {
       setBusy(false);
     }
@@ -71,7 +72,7 @@ export function QuestionForm({ schema, send, upload, hindrance }: FormProps) {
       </p>
       <div>
         <button className="button primary" disabled={busy} aria-disabled={hindrance !== undefined} title={hindrance}>
-          <Send aria-hidden /> Send the answer
+          <Send aria-hidden /> {say("Send the answer")}
         </button>
       </div>
     </form>
@@ -120,7 +121,7 @@ function Labelled({ props, children }: { props: FieldProps; children: (ids: Ids)
     <div className="field">
       <label htmlFor={id}>
         {titleOf(props.schema, props.name)}
-        {!props.isRequired && <span className="quiet"> (optional)</span>}
+        {!props.isRequired && <span className="quiet"> {say("(optional)")}</span>}
       </label>
       {children({
         id,
@@ -180,7 +181,7 @@ function Choices(props: FieldProps) {
     <Labelled props={props}>
       {(ids) => (
         <select {...ids} value={chosen} onChange={(event) => props.change(choices[Number(event.target.value)]?.value)}>
-          <option value={-1}>Choose…</option>
+          <option value={-1}>{say("Choose…")}</option>
           {choices.map((each, number) => (
             <option key={each.title} value={number}>
               {each.title}
@@ -200,7 +201,7 @@ function YesOrNo(props: FieldProps) {
     <fieldset className="field choice-field" aria-describedby={problem === undefined ? undefined : `${id}-problem`}>
       <legend className="label">
         {titleOf(props.schema, props.name)}
-        {!props.isRequired && <span className="quiet"> (optional)</span>}
+        {!props.isRequired && <span className="quiet"> {say("(optional)")}</span>}
       </legend>
       {typeof props.schema.description === "string" && <span className="hint">{props.schema.description}</span>}
       <div className="choice-row">
@@ -213,7 +214,7 @@ function YesOrNo(props: FieldProps) {
               data-invalid={problem !== undefined}
               onChange={() => props.change(each)}
             />
-            {each ? "Yes" : "No"}
+            {each ? say("Yes") : say("No")}
           </label>
         ))}
       </div>
@@ -230,10 +231,10 @@ function FileField(props: FieldProps) {
   const [words, setWords] = useState<string | null>(null);
   async function store(file: File | undefined) {
     if (file === undefined || props.upload === undefined) return;
-    setWords(`Storing ${file.name}…`);
+    setWords(say("Storing {name}…", { name: file.name }));
     try {
       props.change(await props.upload(file));
-      setWords(`${file.name} is stored.`);
+      setWords(say("{name} is stored.", { name: file.name }));
     } catch (error) {
       setWords(wordsOf(error));
     }
@@ -249,7 +250,7 @@ function FileField(props: FieldProps) {
             onChange={(event) => void store(event.target.files?.[0])}
           />
           <span className="hint" role="status">
-            {props.upload === undefined ? "Sign in to send a file." : words}
+            {props.upload === undefined ? say("Sign in to send a file.") : words}
           </span>
         </>
       )}
@@ -267,7 +268,7 @@ function JsonField(props: FieldProps) {
       props.change(given); // as text, which the server refuses unless text will do
     }
   }
-  const described = { ...props.schema, description: props.schema.description ?? "A text, or any value in JSON." };
+  const described = { ...props.schema, description: props.schema.description ?? say("A text, or any value in JSON.") };
   return (
     <Labelled props={{ ...props, schema: described }}>
       {(ids) => <textarea {...ids} rows={4} value={text} onChange={(event) => change(event.target.value)} />}
@@ -297,7 +298,7 @@ function Group(props: FieldProps) {
     <fieldset className="field-group">
       <legend className="label">
         {titleOf(props.schema, props.name)}
-        {!props.isRequired && <span className="quiet"> (optional)</span>}
+        {!props.isRequired && <span className="quiet"> {say("(optional)")}</span>}
       </legend>
       {fields}
     </fieldset>
@@ -313,7 +314,7 @@ function List(props: FieldProps) {
     <fieldset className="field-group">
       <legend className="label">
         {title}
-        {!props.isRequired && <span className="quiet"> (optional)</span>}
+        {!props.isRequired && <span className="quiet"> {say("(optional)")}</span>}
       </legend>
       {items.map((item, number) => (
         // Items have no names of their own: their place is all there is.
@@ -330,7 +331,7 @@ function List(props: FieldProps) {
           <button
             type="button"
             className="button square plain"
-            aria-label={`Remove ${title} ${number + 1}`}
+            aria-label={say("Remove {title} {number}", { title, number: number + 1 })}
             onClick={() => props.change(items.filter((_, at) => at !== number))}
           >
             <Trash2 aria-hidden />
@@ -340,7 +341,7 @@ function List(props: FieldProps) {
       {problem !== undefined && <span className="field-problem">{problem}</span>}
       <div>
         <button type="button" className="button small" onClick={() => props.change([...items, begun(schema) ?? ""])}>
-          <Plus aria-hidden /> Add
+          <Plus aria-hidden /> {say("Add")}
         </button>
       </div>
     </fieldset>

@@ -1,5 +1,7 @@
 /** A JSON Schema as the fields of a form, and what is typed into them as the answer. */
 
+import { say } from "@/language/say";
+
 export type Schema = Record<string, unknown>;
 export type Problems = Record<string, string>; // by the path of the field: "address/street"
 
@@ -62,7 +64,7 @@ export function titleOf(schema: Schema, name: string): string {
 
 function wordsFor(name: string): string {
   const words = name.replaceAll(/[_-]+/g, " ").trim();
-  return words === "" ? "Answer" : words.charAt(0).toUpperCase() + words.slice(1);
+  return words === "" ? say("Answer") : words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 /** What a form begins with. A field that nobody has touched is undefined, and is not sent. */
@@ -97,7 +99,7 @@ export function missing(schema: unknown, value: unknown, path = ""): Problems {
     ...propertiesOf(schema).map(([name, each, isRequired]) => {
       const place = path === "" ? name : `${path}/${name}`;
       const own = isRequired && given[name] === undefined && kindOf(each) !== "object";
-      if (own) return { [place]: "is needed" };
+      if (own) return { [place]: say("is needed") };
       // Of a part that may be left out, and is, nothing is missing.
       return isRequired || given[name] !== undefined ? missing(each, given[name], place) : {};
     }),

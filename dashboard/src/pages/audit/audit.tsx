@@ -6,12 +6,13 @@ import { Link } from "react-router";
 
 import { auditLog, auditPolicy, collectAudit, keepAudit, type AuditEntry } from "@/api/audit";
 import { wordsOf } from "@/api/problem";
+import { say } from "@/language/say";
 import { Action } from "@/parts/action";
 import { quoted } from "@/parts/copy";
 import { csvOf, jsonLines, saveFile } from "@/parts/download";
 import { Broken, Empty, Loading } from "@/parts/empty";
 import { FilterFields, useAddressFilter, type FilterFieldWords } from "@/parts/filter-fields";
-import { count, plural, shortId } from "@/parts/format";
+import { shortId } from "@/parts/format";
 import { Card, Page } from "@/parts/page";
 import { Ago, At } from "@/parts/time";
 import { useMay } from "@/session/session";
@@ -21,26 +22,26 @@ import { asCommand, AUDIT_FIELDS, factsOf, placeOf, type AuditField, type AuditF
 import "./audit.css";
 
 const FIELDS: readonly FilterFieldWords<AuditField>[] = [
-  { name: "who", label: "Who", hint: "human:ada" },
+  { name: "who", label: say("Who"), hint: "human:ada" },
   {
     name: "action",
-    label: "Act",
+    label: say("Act"),
     hint: "task.cancelled, task.*",
     known: ["task.*", "dag.*", "agent.*", "queue.*", "breaker.*", "token.*", "session.*", "schedule.*", "trigger.*"],
   },
-  { name: "object", label: "To what", hint: "agent:coder, task_…" },
-  { name: "since", label: "From", hint: "", type: "datetime-local" },
-  { name: "until", label: "Until", hint: "", type: "datetime-local" },
+  { name: "object", label: say("To what"), hint: "agent:coder, task_…" },
+  { name: "since", label: say("From"), hint: "", type: "datetime-local" },
+  { name: "until", label: say("Until"), hint: "", type: "datetime-local" },
 ];
 
 export default function Audit() {
   const { may, why } = useMay("operate");
   return (
-    <Page title="Audit" lead="What people, orchestrators and operators did. Nobody can change an entry.">
+    <Page title={say("Audit")} lead={say("What people, orchestrators and operators did. Nobody can change an entry.")}>
       {may ? (
         <Log />
       ) : (
-        <Empty icon={ShieldCheck} title="Not for everybody">
+        <Empty icon={ShieldCheck} title={say("Not for everybody")}>
           {why}
         </Empty>
       )}
@@ -57,7 +58,7 @@ function Log() {
     <>
       <FilterFields fields={FIELDS} filtering={filtering} />
       <Card
-        title="Entries"
+        title={say("Entries")}
         aside={<Export filter={filter} />}
         twin={{ command: asCommand("ls", filter), path: `/api/audit?${new URLSearchParams(filter).toString()}` }}
       >
@@ -71,7 +72,7 @@ function Log() {
       {hasNextPage && (
         <div>
           <button type="button" className="button" disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
-            Look at older ones
+            {say("Look at older ones")}
           </button>
         </div>
       )}
@@ -83,15 +84,15 @@ function Log() {
 function Nothing({ isNarrow, isMore }: { isNarrow: boolean; isMore: boolean }) {
   if (isMore)
     return (
-      <Empty icon={ShieldCheck} title="Nothing among the newest">
-        The newest 5,000 entries hold nothing of the kind. There are older ones.
+      <Empty icon={ShieldCheck} title={say("Nothing among the newest")}>
+        {say("The newest 5,000 entries hold nothing of the kind. There are older ones.")}
       </Empty>
     );
   return isNarrow ? (
-    <Empty icon={ShieldCheck} title="Nothing of the kind" />
+    <Empty icon={ShieldCheck} title={say("Nothing of the kind")} />
   ) : (
-    <Empty icon={ShieldCheck} title="Nobody has done anything yet" command="taskyard audit ls">
-      Cancelling, granting, pausing, answering, signing in: whoever does it is named here.
+    <Empty icon={ShieldCheck} title={say("Nobody has done anything yet")} command="taskyard audit ls">
+      {say("Cancelling, granting, pausing, answering, signing in: whoever does it is named here.")}
     </Empty>
   );
 }
@@ -102,11 +103,11 @@ function Entries({ entries, onWho }: { entries: readonly AuditEntry[]; onWho: (w
       <table className="table audit">
         <thead>
           <tr>
-            <th>When</th>
-            <th>Who</th>
-            <th>Act</th>
-            <th>To what</th>
-            <th>What else</th>
+            <th>{say("When")}</th>
+            <th>{say("Who")}</th>
+            <th>{say("Act")}</th>
+            <th>{say("To what")}</th>
+            <th>{say("What else")}</th>
           </tr>
         </thead>
         <tbody>
@@ -122,7 +123,7 @@ function Entries({ entries, onWho }: { entries: readonly AuditEntry[]; onWho: (w
                 <button
                   type="button"
                   className="link"
-                  title={`Only what ${entry.by} did`}
+                  title={say("Only what {by} did", { by: entry.by })}
                   onClick={() => onWho(entry.by)}
                 >
                   {entry.by}
@@ -144,7 +145,7 @@ function Entries({ entries, onWho }: { entries: readonly AuditEntry[]; onWho: (w
 }
 
 function Place({ entry }: { entry: AuditEntry }) {
-  if (entry.object === null) return <span className="quiet">the workspace</span>;
+  if (entry.object === null) return <span className="quiet">{say("the workspace")}</span>;
   const [kind = "", name = ""] = entry.object.split(/:(.*)/s);
   const to = placeOf(kind, name);
   return (
@@ -167,18 +168,23 @@ function Export({ filter }: { filter: AuditFilter }) {
     mutationFn: async (kind: "csv" | "jsonl") => ({ kind, ...(await collectAudit(filter)) }),
     onSuccess({ kind, entries, isCut }) {
       saveFile(`audit.${kind}`, kind === "csv" ? "text/csv" : "application/jsonl", textOf(kind, entries));
-      const more = isCut ? ": the newest. The command has them all" : "";
-      tell("good", `${plural(entries.length, "entry", "entries")} exported${more}`);
+      const number = { entries: entries.length };
+      tell(
+        "good",
+        isCut
+          ? say("{entries|# entry|# entries} exported: the newest. The command has them all", number)
+          : say("{entries|# entry|# entries} exported", number),
+      );
     },
     onError: (error) => tell("bad", wordsOf(error)),
   });
   return (
     <div className="audit-export">
       <button type="button" className="button small" disabled={isPending} onClick={() => mutate("csv")}>
-        <Download aria-hidden /> CSV
+        <Download aria-hidden /> {say("CSV")}
       </button>
       <button type="button" className="button small" disabled={isPending} onClick={() => mutate("jsonl")}>
-        <Download aria-hidden /> JSON lines
+        <Download aria-hidden /> {say("JSON lines")}
       </button>
     </div>
   );
@@ -199,22 +205,22 @@ function Kept() {
   if (data === undefined) return null;
   return (
     <p className="quiet audit-kept">
-      Entries are kept for {count(data.days)} days.{" "}
+      {say("Entries are kept for {days|# day|# days}.", { days: data.days })}{" "}
       <Action
-        label="Keep for"
+        label={say("Keep for")}
         icon={CalendarClock}
         needs="administer"
         small
-        title="How long entries are kept"
-        confirm="Set it"
+        title={say("How long entries are kept")}
+        confirm={say("Set it")}
         command={`taskyard audit keep ${quoted(days || "DAYS")}`}
         ready={days !== "" && wanted >= 1}
         run={() => keepAudit(wanted)}
-        done={`Entries are kept for ${days} days`}
+        done={say("Entries are kept for {days} days", { days })}
       >
-        <p>Older entries of this workspace are removed within the hour. What is removed does not come back.</p>
+        <p>{say("Older entries of this workspace are removed within the hour. What is removed does not come back.")}</p>
         <div className="field">
-          <label htmlFor={field}>Days</label>
+          <label htmlFor={field}>{say("Days")}</label>
           <input
             id={field}
             type="number"

@@ -5,6 +5,7 @@ import { Link } from "react-router";
 
 import { nameOf } from "@/actions/subject";
 import type { BoardCard } from "@/api/board";
+import { say } from "@/language/say";
 import { Money } from "@/parts/money";
 import { progressOf, ProgressBar } from "@/parts/progress";
 import { StatusMark } from "@/parts/status";
@@ -42,9 +43,9 @@ export const BoardCardView = memo(function BoardCardView(props: CardProps) {
           <button
             type="button"
             className="board-handle"
-            aria-label={`Move ${name}`}
+            aria-label={say("Move {name}", { name })}
             aria-pressed={isLifted}
-            title="Drag it, or press Enter and the arrows"
+            title={say("Drag it, or press Enter and the arrows")}
             onPointerDown={(event) => {
               event.stopPropagation();
               onPointerDown(card, event);
@@ -58,15 +59,19 @@ export const BoardCardView = memo(function BoardCardView(props: CardProps) {
       </div>
       {progress !== null && (
         <div className="board-progress">
-          {progress.fraction !== null && <ProgressBar fraction={progress.fraction} label={`Progress of ${name}`} />}
+          {progress.fraction !== null && (
+            <ProgressBar fraction={progress.fraction} label={say("Progress of {name}", { name })} />
+          )}
           {progress.note !== "" && <span className="clip quiet">{progress.note}</span>}
         </div>
       )}
       <div className="board-facts">
         <span className="chip">{task.type}</span>
         {task.agent !== null && <span className="clip">{task.agent}</span>}
-        {isMovable && <span title="Priority: lower goes first">P{task.priority}</span>}
-        {task.attempts > 0 && <span className="tone-warn board-failures">{`${task.attempts} failed`}</span>}
+        {isMovable && <span title={say("Priority: lower goes first")}>P{task.priority}</span>}
+        {task.attempts > 0 && (
+          <span className="tone-warn board-failures">{say("{failed} failed", { failed: task.attempts })}</span>
+        )}
         <span className="board-age">
           <Age task={task} />
         </span>

@@ -18,10 +18,11 @@ import {
   type Lanes,
 } from "@/api/board";
 import { wordsOf } from "@/api/problem";
+import { say } from "@/language/say";
 import { ViewerNote } from "@/parts/action";
 import { Broken, Empty, Loading } from "@/parts/empty";
 import { FilterFields, useAddressFilter, type FilterFieldWords } from "@/parts/filter-fields";
-import { count, plural } from "@/parts/format";
+import { count } from "@/parts/format";
 import { Page } from "@/parts/page";
 import { SavedViews } from "@/parts/saved-views";
 import { useMay } from "@/session/session";
@@ -35,12 +36,12 @@ import { asCommand, asList, asPath, columnWords, LANE_WORDS } from "./words";
 import "./board.css";
 
 const FIELDS: readonly FilterFieldWords<BoardField>[] = [
-  { name: "q", label: "Search", hint: "title, prompt or payload" },
-  { name: "type", label: "Type", hint: "code" },
-  { name: "queue", label: "Queue", hint: "default" },
-  { name: "agent", label: "Agent", hint: "held by, or addressed to" },
-  { name: "subject", label: "Subject", hint: "issue:42" },
-  { name: "tag", label: "Tag", hint: "nightly" },
+  { name: "q", label: say("Search"), hint: say("title, prompt or payload") },
+  { name: "type", label: say("Type"), hint: "code" },
+  { name: "queue", label: say("Queue"), hint: "default" },
+  { name: "agent", label: say("Agent"), hint: say("held by, or addressed to") },
+  { name: "subject", label: say("Subject"), hint: "issue:42" },
+  { name: "tag", label: say("Tag"), hint: "nightly" },
   { name: "dag", label: "DAG", hint: "dag_…" },
 ];
 const MOVABLE = new Set(["waiting", "ready"]);
@@ -53,7 +54,7 @@ export default function Board() {
   const isEmpty = data?.columns.every((column) => column.count === 0) ?? false;
   return (
     <Page
-      title="Board"
+      title={say("Board")}
       filling
       twin={{ command: asCommand(filtering.filter, lanes), path: asPath(filtering.filter, lanes) }}
       actions={
@@ -75,7 +76,7 @@ export default function Board() {
     >
       <ViewerNote />
       <details className="board-filter" open={filtering.isNarrow || undefined}>
-        <summary>Filter</summary>
+        <summary>{say("Filter")}</summary>
         <FilterFields fields={FIELDS} filtering={filtering} />
       </details>
       {data === undefined &&
@@ -83,10 +84,10 @@ export default function Board() {
       {isEmpty && !filtering.isNarrow && (
         <Empty
           icon={SquareKanban}
-          title="Nothing on the board"
+          title={say("Nothing on the board")}
           command="taskyard enqueue code --prompt 'Fix the build'"
         >
-          What waits, runs and was done in the last 24 hours stands here.
+          {say("What waits, runs and was done in the last 24 hours stands here.")}
         </Empty>
       )}
       {data !== undefined && (!isEmpty || filtering.isNarrow) && (
@@ -98,9 +99,9 @@ export default function Board() {
 
 function LaneChoice({ chosen, onChoose }: { chosen: Lanes | undefined; onChoose: (lanes: Lanes | undefined) => void }) {
   return (
-    <div className="segments" role="group" aria-label="Lanes">
+    <div className="segments" role="group" aria-label={say("Lanes")}>
       <button type="button" aria-pressed={chosen === undefined} onClick={() => onChoose(undefined)}>
-        No lanes
+        {say("No lanes")}
       </button>
       {LANES.map((each) => (
         <button key={each} type="button" aria-pressed={chosen === each} onClick={() => onChoose(each)}>
@@ -143,13 +144,18 @@ function Cards({ answer, lanes, filter }: CardsProps) {
         await setPriority(id, move.priority);
         const why = move.isExact
           ? ""
-          : " No whole number lies between those of its neighbours: it goes past its equals.";
+          : ` ${say("No whole number lies between those of its neighbours: it goes past its equals.")}`;
         tell(
           "good",
-          `“${nameOf(lifted.card.task)}” has priority ${move.priority}.${why} The same from a shell: taskyard priority ${id} ${move.priority}`,
+          say("“{task}” has priority {priority}.{why} The same from a shell: {command}", {
+            task: nameOf(lifted.card.task),
+            priority: move.priority,
+            why,
+            command: `taskyard priority ${id} ${move.priority}`,
+          }),
         );
       } catch (error) {
-        tell("bad", `It went back: ${wordsOf(error)}`);
+        tell("bad", say("It went back: {error}", { error: wordsOf(error) }));
       }
       await client.invalidateQueries({ queryKey: key });
     },
@@ -170,7 +176,12 @@ function Cards({ answer, lanes, filter }: CardsProps) {
   return (
     <>
       {/* It scrolls both ways, and must be reached by keys. */}
-      <div className={`board-frame${lifted === null ? "" : " moving"}`} role="region" aria-label="Board" tabIndex={0}>
+      <div
+        className={`board-frame${lifted === null ? "" : " moving"}`}
+        role="region"
+        aria-label={say("Board")}
+        tabIndex={0}
+      >
         <div className="board">
           <div className="board-columns board-heads">
             {shown.columns.map((column) => (
@@ -210,8 +221,10 @@ function Cards({ answer, lanes, filter }: CardsProps) {
           ))}
           {shown.lanes_left_out > 0 && (
             <p className="note tone-info">
-              {plural(shown.lanes_left_out, "lane")} with fewer tasks {shown.lanes_left_out === 1 ? "is" : "are"} left
-              out. Narrow the board down to see them.
+              {say(
+                "{lanes|# lane with fewer tasks is|# lanes with fewer tasks are} left out. Narrow the board down to see them.",
+                { lanes: shown.lanes_left_out },
+              )}
             </p>
           )}
         </div>
@@ -236,7 +249,7 @@ function moved(before: BoardAnswer, id: string, priority: number): BoardAnswer {
 }
 
 function laneName(lanes: Lanes | undefined, name: string | null): string {
-  return name ?? (lanes === undefined ? "Tasks" : LANE_WORDS[lanes].none);
+  return name ?? (lanes === undefined ? say("Tasks") : LANE_WORDS[lanes].none);
 }
 
 function ColumnHead({ column }: { column: BoardColumn }) {
@@ -290,7 +303,7 @@ function CellView({ cell, cards, there, isMore, name, list, isMovable, lifted, p
       </ul>
       {(left > 0 || (isMore && cell.lane === null)) && (
         <Link className="board-more" to={list}>
-          {left > 0 ? `${count(left)}${isMore ? "+" : ""} more` : "All of them"}
+          {left > 0 ? say("{number} more", { number: count(left) + (isMore ? "+" : "") }) : say("All of them")}
         </Link>
       )}
     </div>
@@ -320,7 +333,7 @@ function DropLine({ lifted }: { lifted: Lifted }) {
   if (move.kind === "same") return null;
   return (
     <li className={`board-drop tone-${move.kind === "moved" ? "accent" : "bad"}`} aria-hidden>
-      {move.kind === "moved" ? `priority ${move.priority}` : "not here"}
+      {move.kind === "moved" ? say("priority {priority}", { priority: move.priority }) : say("not here")}
     </li>
   );
 }
@@ -332,9 +345,9 @@ function useWalk() {
     const at = cards.findIndex((each) => each.closest(".board-card")?.contains(document.activeElement));
     cards[Math.min(Math.max(at + step, 0), cards.length - 1)]?.focus();
   };
-  useShortcut("j", "Next card", () => walk(1));
-  useShortcut("k", "Card before", () => walk(-1));
-  useShortcut("m", "Move the card with the focus: arrows, then Enter", () => {
+  useShortcut("j", say("Next card"), () => walk(1));
+  useShortcut("k", say("Card before"), () => walk(-1));
+  useShortcut("m", say("Move the card with the focus: arrows, then Enter"), () => {
     const handle = document.activeElement?.closest(".board-card")?.querySelector<HTMLElement>(".board-handle");
     handle?.focus();
     handle?.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));

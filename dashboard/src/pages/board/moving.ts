@@ -1,5 +1,6 @@
 /** Which priority a card must have to stand at another place of its column. Nothing here knows a page. */
 import type { BoardCard } from "@/api/board";
+import { say } from "@/language/say";
 
 export type Move =
   | { kind: "same" }
@@ -32,8 +33,12 @@ export function moveOf(cards: readonly BoardCard[], id: string, to: number): Mov
     kind: "refused",
     why:
       to < from
-        ? `No priority is more urgent than ${LEAST}: nothing can go before what stands first by it.`
-        : `No priority is less urgent than ${MOST}: nothing can go behind what stands last by it.`,
+        ? say("No priority is more urgent than {limit}: nothing can go before what stands first by it.", {
+            limit: LEAST,
+          })
+        : say("No priority is less urgent than {limit}: nothing can go behind what stands last by it.", {
+            limit: MOST,
+          }),
   };
 }
 

@@ -2,6 +2,7 @@
 import { useCallback, useEffect, useRef, useState, type KeyboardEvent, type PointerEvent } from "react";
 
 import type { BoardCard } from "@/api/board";
+import { say } from "@/language/say";
 
 import { moveOf, type Move } from "./moving";
 
@@ -45,12 +46,12 @@ export function moveNow(lifted: Lifted): Move {
   if (lifted.over.column !== lifted.home.column)
     return {
       kind: "refused",
-      why: "A task goes to another column when its state changes: a move only says what comes first.",
+      why: say("A task goes to another column when its state changes: a move only says what comes first."),
     };
   if (lifted.over.lane !== lifted.home.lane)
     return {
       kind: "refused",
-      why: "A move cannot give a task to another agent or subject: it only says what comes first.",
+      why: say("A move cannot give a task to another agent or subject: it only says what comes first."),
     };
   return moveOf(lifted.cards, lifted.card.task.id, lifted.to);
 }
@@ -123,7 +124,12 @@ export function useMoving({ cellOf, onDrop }: Options): Moving {
         const { cell, cards } = cellOf(card);
         const to = cards.findIndex(({ task }) => task.id === card.task.id);
         setLifted({ card, home: cell, cards, over: cell, to, byKeys: true });
-        setWords(`Picked up, ${to + 1} of ${cards.length}. Arrows move it, Enter puts it down, Escape puts it back.`);
+        setWords(
+          say("Picked up, {to} of {cards}. Arrows move it, Enter puts it down, Escape puts it back.", {
+            to: to + 1,
+            cards: cards.length,
+          }),
+        );
         return;
       }
       const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
@@ -132,7 +138,10 @@ export function useMoving({ cellOf, onDrop }: Options): Moving {
         const next = { ...lifted, to: Math.min(Math.max(lifted.to + step, 0), lifted.cards.length - 1) };
         const move = moveNow(next);
         setLifted(next);
-        setWords(`${next.to + 1} of ${next.cards.length}${move.kind === "moved" ? `, priority ${move.priority}` : ""}`);
+        setWords(
+          say("{to} of {cards}", { to: next.to + 1, cards: next.cards.length }) +
+            (move.kind === "moved" ? `, ${say("priority {priority}", { priority: move.priority })}` : ""),
+        );
       } else if (event.key === "ArrowLeft" || event.key === "ArrowRight") {
         event.preventDefault();
         const elsewhere = moveNow({ ...lifted, over: { ...lifted.home, column: "" } });
@@ -144,7 +153,7 @@ export function useMoving({ cellOf, onDrop }: Options): Moving {
       } else if (event.key === "Escape") {
         event.preventDefault();
         cancel();
-        setWords("Put back.");
+        setWords(say("Put back."));
       }
     },
     [lifted, cellOf, onDrop, cancel],

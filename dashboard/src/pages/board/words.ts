@@ -1,14 +1,15 @@
 /** The board in words: its columns, and the command that shows the same. */
 import type { BoardFilter, Lanes } from "@/api/board";
+import { say } from "@/language/say";
 import { quoted } from "@/parts/copy";
 
 const COLUMNS: Record<string, { title: string; about: string }> = {
-  waiting: { title: "Waiting", about: "for other tasks, a time, an answer or money" },
-  ready: { title: "Ready", about: "to be claimed, the first one next" },
-  running: { title: "Running", about: "with an agent, the longest first" },
-  validating: { title: "Validating", about: "handed in, and judged" },
-  done: { title: "Done", about: "in the last 24 hours" },
-  dead: { title: "Dead letters", about: "out of attempts" },
+  waiting: { title: say("Waiting"), about: say("for other tasks, a time, an answer or money") },
+  ready: { title: say("Ready"), about: say("to be claimed, the first one next") },
+  running: { title: say("Running"), about: say("with an agent, the longest first") },
+  validating: { title: say("Validating"), about: say("handed in, and judged") },
+  done: { title: say("Done"), about: say("in the last 24 hours") },
+  dead: { title: say("Dead letters"), about: say("out of attempts") },
 };
 
 export function columnWords(name: string): { title: string; about: string } {
@@ -16,9 +17,9 @@ export function columnWords(name: string): { title: string; about: string } {
 }
 
 export const LANE_WORDS: Record<Lanes, { label: string; none: string }> = {
-  agent: { label: "Agent", none: "Any agent" },
-  subject: { label: "Subject", none: "No subject" },
-  type: { label: "Type", none: "No type" },
+  agent: { label: say("Agent"), none: say("Any agent") },
+  subject: { label: say("Subject"), none: say("No subject") },
+  type: { label: say("Type"), none: say("No type") },
 };
 
 const OPTIONS: Record<keyof BoardFilter, string> = {

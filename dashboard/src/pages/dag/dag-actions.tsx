@@ -7,9 +7,9 @@ import { Reason } from "@/actions/cancel";
 import { MoneyField } from "@/actions/money-field";
 import { cancelDag, setDagBudget, type Dag } from "@/api/dags";
 import { wordsOf } from "@/api/problem";
+import { say } from "@/language/say";
 import { Action } from "@/parts/action";
 import { quoted } from "@/parts/copy";
-import { plural } from "@/parts/format";
 
 const OVER = new Set(["completed", "cancelled"]);
 
@@ -25,22 +25,31 @@ export function CancelDag({ dag }: { dag: Dag }) {
   const why = reason === "" ? "cancelled" : reason;
   return (
     <Action
-      label="Cancel"
+      label={say("Cancel")}
       icon={Ban}
       needs="steer"
       danger
-      title="Cancel this DAG"
-      confirm={preview.data === undefined ? "Cancel them" : `Cancel ${plural(preview.data.length, "task")}`}
+      title={say("Cancel this DAG")}
+      confirm={
+        preview.data === undefined
+          ? say("Cancel them")
+          : say("Cancel {tasks|# task|# tasks}", { tasks: preview.data.length })
+      }
       command={`taskyard cancel ${dag.id}${reason === "" ? "" : ` --reason ${quoted(reason)}`}`}
-      disabled={OVER.has(dag.status) ? `It is ${dag.status}: nothing is left to cancel.` : undefined}
+      disabled={
+        OVER.has(dag.status) ? say("It is {status}: nothing is left to cancel.", { status: dag.status }) : undefined
+      }
       onOpen={() => setAsked(true)}
       run={() => cancelDag(dag.id, why, false)}
-      done="The DAG is cancelled."
+      done={say("The DAG is cancelled.")}
     >
       <p>
         {preview.data === undefined
-          ? ((preview.error && wordsOf(preview.error)) ?? "Counting what is left of it…")
-          : `${plural(preview.data.length, "task")} of ${dag.tasks.length} will be cancelled. Agents at work on them hear of it at their next heartbeat, and their results are refused. What is completed stays.`}
+          ? ((preview.error && wordsOf(preview.error)) ?? say("Counting what is left of it…"))
+          : say(
+              "{left|# task|# tasks} of {tasks} will be cancelled. Agents at work on them hear of it at their next heartbeat, and their results are refused. What is completed stays.",
+              { left: preview.data.length, tasks: dag.tasks.length },
+            )}
       </p>
       <Reason value={reason} onChange={setReason} />
     </Action>
@@ -51,19 +60,23 @@ export function DagBudget({ dag }: { dag: Dag }) {
   const [ceiling, setCeiling] = useState(dag.budget_ceiling_usd ?? "");
   return (
     <Action
-      label="Budget"
+      label={say("Budget")}
       icon={Wallet}
       needs="operate"
-      title="What this DAG may spend"
-      confirm="Set it"
+      title={say("What this DAG may spend")}
+      confirm={say("Set it")}
       command={`taskyard budget dag ${dag.id}${ceiling === "" ? "" : ` ${ceiling}`}`}
       onOpen={() => setCeiling(dag.budget_ceiling_usd ?? "")}
       run={() => setDagBudget(dag.id, ceiling === "" ? null : ceiling)}
-      done={ceiling === "" ? "The DAG may spend without limit." : `The DAG may spend $${ceiling} in all.`}
+      done={
+        ceiling === ""
+          ? say("The DAG may spend without limit.")
+          : say("The DAG may spend ${ceiling} in all.", { ceiling })
+      }
     >
       <MoneyField
-        label="In all, in dollars"
-        hint="Empty: no limit. Tasks that would exceed it wait until there is money again."
+        label={say("In all, in dollars")}
+        hint={say("Empty: no limit. Tasks that would exceed it wait until there is money again.")}
         value={ceiling}
         onChange={setCeiling}
       />

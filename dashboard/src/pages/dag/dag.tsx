@@ -5,6 +5,7 @@ import { Link, useParams, useSearchParams } from "react-router";
 
 import { dag as dagOf, type Dag as DagShape } from "@/api/dags";
 import { Gantt } from "@/graph/gantt";
+import { say } from "@/language/say";
 import { Id } from "@/parts/copy";
 import { Broken, Loading } from "@/parts/empty";
 import { Page } from "@/parts/page";
@@ -20,9 +21,9 @@ import { Summary } from "./summary";
 const TaskGraph = lazy(() => import("@/graph/task-graph").then((module) => ({ default: module.TaskGraph })));
 
 const VIEWS = [
-  { name: "graph", label: "Graph" },
-  { name: "gantt", label: "Gantt" },
-  { name: "list", label: "List" },
+  { name: "graph", label: say("Graph") },
+  { name: "gantt", label: say("Gantt") },
+  { name: "list", label: say("List") },
 ] as const;
 
 type View = (typeof VIEWS)[number]["name"];
@@ -32,7 +33,7 @@ export default function Dag() {
   const { data, error, refetch } = useQuery(dagOf(dagId));
   if (data === undefined) {
     return (
-      <Page title="DAG" trail={<Trail />}>
+      <Page title={say("DAG")} trail={<Trail />}>
         {error === null ? <Loading rows={8} /> : <Broken error={error} retry={() => void refetch()} />}
       </Page>
     );
@@ -71,7 +72,7 @@ function Shown({ dag }: { dag: DagShape }) {
       }
       lead={
         <span className="dag-lead">
-          <Id id={dag.id} whole /> by {dag.created_by}
+          {say("{id} by {who}", { id: <Id id={dag.id} whole />, who: dag.created_by })}
           {dag.tags.map((tag) => (
             <span key={tag} className="chip">
               {tag}
@@ -81,7 +82,7 @@ function Shown({ dag }: { dag: DagShape }) {
       }
       actions={
         <>
-          <Tabs label="View" tabs={VIEWS} chosen={view} onChoose={(chosen) => ask({ view: chosen })} />
+          <Tabs label={say("View")} tabs={VIEWS} chosen={view} onChoose={(chosen) => ask({ view: chosen })} />
           <DagBudget dag={dag} />
           <CancelDag dag={dag} />
         </>
@@ -125,5 +126,5 @@ function Shown({ dag }: { dag: DagShape }) {
 }
 
 function Trail() {
-  return <Link to="/dags">DAGs</Link>;
+  return <Link to="/dags">{say("DAGs")}</Link>;
 }

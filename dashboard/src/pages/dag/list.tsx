@@ -4,6 +4,7 @@ import { Link } from "react-router";
 
 import { nameOf } from "@/actions/subject";
 import type { DagTask } from "@/api/dags";
+import { say } from "@/language/say";
 import { Money } from "@/parts/money";
 import { StatusBadge } from "@/parts/status";
 import { Lasted } from "@/parts/time";
@@ -24,15 +25,15 @@ export function List({ tasks, path, onCurrent }: ListProps) {
       <table className="table">
         <thead>
           <tr>
-            <th>Task</th>
-            <th>Type</th>
-            <th>Status</th>
-            <th>Agent</th>
-            <th className="number">Failed</th>
-            <th className="number">Took</th>
-            <th className="number">Cost</th>
+            <th>{say("Task")}</th>
+            <th>{say("Type")}</th>
+            <th>{say("Status")}</th>
+            <th>{say("Agent")}</th>
+            <th className="number">{say("Failed")}</th>
+            <th className="number">{say("Took")}</th>
+            <th className="number">{say("Cost")}</th>
             <th>
-              <span className="sr-only">More</span>
+              <span className="sr-only">{say("More")}</span>
             </th>
           </tr>
         </thead>
@@ -43,7 +44,7 @@ export function List({ tasks, path, onCurrent }: ListProps) {
                 <Link className="row-name" to={`/tasks/${task.id}`}>
                   {nameOf(task)}
                 </Link>{" "}
-                {critical.has(task.id) && <span className="chip">critical path</span>}
+                {critical.has(task.id) && <span className="chip">{say("critical path")}</span>}
               </td>
               <td>{task.type}</td>
               <td>
@@ -59,7 +60,8 @@ export function List({ tasks, path, onCurrent }: ListProps) {
               </td>
               <td>
                 <button type="button" className="button small" onClick={() => onCurrent(task.id)}>
-                  Look<span className="sr-only"> at {nameOf(task)}</span>
+                  <span aria-hidden>{say("Look")}</span>
+                  <span className="sr-only">{say("Look at {task}", { task: nameOf(task) })}</span>
                 </button>
               </td>
             </tr>
@@ -68,7 +70,10 @@ export function List({ tasks, path, onCurrent }: ListProps) {
       </table>
       {tasks.length > shown && (
         <button type="button" className="button dag-more" onClick={() => setShown(shown + AT_ONCE)}>
-          Show {Math.min(AT_ONCE, tasks.length - shown)} more of {tasks.length - shown}
+          {say("Show {some} more of {tasks}", {
+            some: Math.min(AT_ONCE, tasks.length - shown),
+            tasks: tasks.length - shown,
+          })}
         </button>
       )}
     </div>

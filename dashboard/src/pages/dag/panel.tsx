@@ -11,8 +11,9 @@ import type { Dag, DagTask } from "@/api/dags";
 import { task as taskOf, why } from "@/api/tasks";
 import { neighboursOf } from "@/graph/shape";
 import { toneOf } from "@/graph/words";
+import { say } from "@/language/say";
 import { TaskId } from "@/parts/copy";
-import { plural } from "@/parts/format";
+
 import { Money } from "@/parts/money";
 import { lookOf, StatusBadge } from "@/parts/status";
 import { At, Lasted } from "@/parts/time";
@@ -32,23 +33,23 @@ export function Panel({ dag, task, isCritical, onClose, onGo }: PanelProps) {
     dag.edges,
   );
   return (
-    <aside className="card dag-panel" aria-label="Task">
+    <aside className="card dag-panel" aria-label={say("Task")}>
       <header>
         <h2>{nameOf(task)}</h2>
-        <button type="button" className="button plain square" aria-label="Close" onClick={onClose}>
+        <button type="button" className="button plain square" aria-label={say("Close")} onClick={onClose}>
           <X aria-hidden />
         </button>
       </header>
       <div className="card-body">
         <div className="chips">
           <StatusBadge status={task.status} word={task.state} />
-          {isCritical && <span className="chip">critical path</span>}
+          {isCritical && <span className="chip">{say("critical path")}</span>}
         </div>
         <Actions task={task} />
         <Waiting dag={dag} task={task} />
         <Facts task={task} />
-        <Near title="Needs" ids={parents.get(task.id) ?? []} dag={dag} onGo={onGo} />
-        <Near title="Needed by" ids={children.get(task.id) ?? []} dag={dag} onGo={onGo} />
+        <Near title={say("Needs")} ids={parents.get(task.id) ?? []} dag={dag} onGo={onGo} />
+        <Near title={say("Needed by")} ids={children.get(task.id) ?? []} dag={dag} onGo={onGo} />
       </div>
     </aside>
   );
@@ -57,30 +58,30 @@ export function Panel({ dag, task, isCritical, onClose, onGo }: PanelProps) {
 function Facts({ task }: { task: DagTask }) {
   return (
     <dl className="facts">
-      <dt>Id</dt>
+      <dt>{say("Id")}</dt>
       <dd>
         <TaskId id={task.id} />
       </dd>
-      <dt>Type</dt>
+      <dt>{say("Type")}</dt>
       <dd>{task.type}</dd>
-      <dt>Agent</dt>
-      <dd>{task.agent ?? <span className="quiet">anyone</span>}</dd>
-      <dt>Began</dt>
+      <dt>{say("Agent")}</dt>
+      <dd>{task.agent ?? <span className="quiet">{say("anyone")}</span>}</dd>
+      <dt>{say("Began")}</dt>
       <dd>
         <At at={task.started_at} />
       </dd>
-      <dt>Took</dt>
+      <dt>{say("Took")}</dt>
       <dd>
         <Lasted from={task.started_at} to={task.ended_at} />
       </dd>
-      <dt>Cost</dt>
+      <dt>{say("Cost")}</dt>
       <dd>
         <Money usd={task.cost_usd} />
       </dd>
-      <dt>Attempts</dt>
+      <dt>{say("Attempts")}</dt>
       <dd>
         {task.attempt}
-        {task.attempts > 0 && <span className="quiet"> ({task.attempts} failed)</span>}
+        {task.attempts > 0 && <span className="quiet"> {say("({attempts} failed)", { attempts: task.attempts })}</span>}
       </dd>
     </dl>
   );
@@ -107,7 +108,7 @@ function Near({ title, ids, dag, onGo }: { title: string; ids: string[]; dag: Da
   return (
     <section>
       <h3>
-        {title} {plural(tasks.length, "task")}
+        {title} {say("{tasks|# task|# tasks}", { tasks: tasks.length })}
       </h3>
       <ul className="dag-near">
         {tasks.slice(0, SHOWN).map((task) => {
@@ -122,7 +123,7 @@ function Near({ title, ids, dag, onGo }: { title: string; ids: string[]; dag: Da
           );
         })}
       </ul>
-      {tasks.length > SHOWN && <p className="quiet">and {tasks.length - SHOWN} more</p>}
+      {tasks.length > SHOWN && <p className="quiet">{say("and {more} more", { more: tasks.length - SHOWN })}</p>}
     </section>
   );
 }
@@ -131,7 +132,7 @@ function Actions({ task }: { task: DagTask }) {
   return (
     <div className="dag-panel-actions">
       <Link className="button" to={`/tasks/${task.id}`}>
-        <ArrowUpRight aria-hidden /> Open
+        <ArrowUpRight aria-hidden /> {say("Open")}
       </Link>
       {task.status === "dead_lettered" && <Revive taskId={task.id} />}
       <RerunTask task={task} />

@@ -5,8 +5,9 @@ import type { Dag } from "@/api/dags";
 import type { GraphTask } from "@/graph/shape";
 import { spanOf } from "@/graph/timescale";
 import { countsOf, toneOf } from "@/graph/words";
+import { say } from "@/language/say";
 import { useNow } from "@/live/clock";
-import { count, plural, span } from "@/parts/format";
+import { count, span } from "@/parts/format";
 import { Money } from "@/parts/money";
 import { lookOf } from "@/parts/status";
 
@@ -25,38 +26,38 @@ export function Summary({ dag, status, onStatus }: SummaryProps) {
   return (
     <div className="card dag-summary">
       <div className="dag-figures">
-        <Figure name="Done">
-          {count(done)} <span className="quiet">of {count(dag.tasks.length)}</span>
+        <Figure name={say("Done")}>
+          {count(done)} <span className="quiet">{say("of {limit}", { limit: dag.tasks.length })}</span>
         </Figure>
-        <Figure name={dag.status === "running" ? "Has taken" : "Took"}>{span((until - from) / 1000)}</Figure>
-        <Figure name="Critical path">
+        <Figure name={dag.status === "running" ? say("Has taken") : say("Took")}>{span((until - from) / 1000)}</Figure>
+        <Figure name={say("Critical path")}>
           {span(path.worked_sec)}{" "}
           <span className="quiet">
-            {isOver || path.expected_sec <= path.worked_sec ? "" : `of about ${span(path.expected_sec)}, `}
-            {plural(path.task_ids.length, "task")}, <Money usd={path.cost_usd} />
+            {isOver || path.expected_sec <= path.worked_sec
+              ? ""
+              : `${say("of about {time}", { time: span(path.expected_sec) })}, `}
+            {say("{tasks|# task|# tasks}", { tasks: path.task_ids.length })}, <Money usd={path.cost_usd} />
           </span>
         </Figure>
-        <Figure name="Spent">
+        <Figure name={say("Spent")}>
           <Money usd={dag.spent_usd} />{" "}
           {dag.budget_ceiling_usd !== null && (
-            <span className="quiet">
-              of <Money usd={dag.budget_ceiling_usd} />
-            </span>
+            <span className="quiet">{say("of {limit}", { limit: <Money usd={dag.budget_ceiling_usd} /> })}</span>
           )}
         </Figure>
-        <Figure name="Reserved">
+        <Figure name={say("Reserved")}>
           <Money usd={dag.reserved_usd} />
         </Figure>
       </div>
       <Progress tasks={dag.tasks} />
-      <ul className="chips dag-counts" aria-label="Tasks by status">
+      <ul className="chips dag-counts" aria-label={say("Tasks by status")}>
         {countsOf(dag.tasks).map(([each, number]) => (
           <li key={each}>
             <button
               type="button"
               className={`badge ${toneOf(each)}`}
               aria-pressed={status === each}
-              title="List these"
+              title={say("List these")}
               onClick={() => onStatus(status === each ? null : each)}
             >
               {number} {lookOf(each).word}

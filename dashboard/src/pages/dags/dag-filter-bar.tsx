@@ -1,6 +1,7 @@
 import { ListFilter } from "lucide-react";
 import { useId, useState } from "react";
 
+import { say } from "@/language/say";
 import { SavedViews } from "@/parts/saved-views";
 import { SearchBox } from "@/parts/search-box";
 import { lookOf } from "@/parts/status";
@@ -19,8 +20,8 @@ export function DagFilterBar({ filter, isNarrow, set, clear }: DagFiltering) {
   return (
     <search className="dags-filter">
       <div className="dags-filter-line">
-        <SearchBox label="Search titles and ids" value={filter.q ?? ""} onSearch={(q) => set({ q })} />
-        <div className="segments" role="group" aria-label="Status">
+        <SearchBox label={say("Search titles and ids")} value={filter.q ?? ""} onSearch={(q) => set({ q })} />
+        <div className="segments" role="group" aria-label={say("Status")}>
           {STATUSES.map((status) => (
             <button
               key={status}
@@ -45,22 +46,22 @@ export function DagFilterBar({ filter, isNarrow, set, clear }: DagFiltering) {
           aria-controls={`${id}-panel`}
           onClick={() => setOpen(!open)}
         >
-          <ListFilter aria-hidden /> Filter
+          <ListFilter aria-hidden /> {say("Filter")}
         </button>
         <SavedViews page="dags" />
         {isNarrow && (
           <button type="button" className="button plain small" onClick={clear}>
-            Clear
+            {say("Clear")}
           </button>
         )}
       </div>
       <div id={`${id}-panel`} className="dags-filter-panel" hidden={!open}>
         <div className="field">
-          <label htmlFor={`${id}-tag`}>Tag</label>
+          <label htmlFor={`${id}-tag`}>{say("Tag")}</label>
           <SuggestingInput id={`${id}-tag`} field="tag" value={filter.tag ?? ""} onDone={(tag) => set({ tag })} />
         </div>
         <div className="field">
-          <label htmlFor={`${id}-by`}>Put in by</label>
+          <label htmlFor={`${id}-by`}>{say("Put in by")}</label>
           <input
             id={`${id}-by`}
             key={filter.created_by}

@@ -4,6 +4,7 @@ import { CopyPlus, Plus, Workflow } from "lucide-react";
 import { Link } from "react-router";
 
 import { dags, type DagInShort } from "@/api/dags";
+import { say } from "@/language/say";
 import { Id, quoted } from "@/parts/copy";
 import { Broken, Empty, Loading } from "@/parts/empty";
 import { Meter } from "@/parts/meter";
@@ -22,15 +23,15 @@ export default function Dags() {
   const found = data?.pages.flatMap((page) => page.dags);
   return (
     <Page
-      title="DAGs"
-      lead="Graphs of tasks: what was put in together, and what grew from it."
+      title={say("DAGs")}
+      lead={say("Graphs of tasks: what was put in together, and what grew from it.")}
       twin={{
         command: ["taskyard", "dags", ...asOptions(filter).map(quoted)].join(" "),
         path: `/api/dags${asQuery(filter)}`,
       }}
       actions={
         <Link to="/dags/new" className="button">
-          <Plus aria-hidden /> New DAG
+          <Plus aria-hidden /> {say("New DAG")}
         </Link>
       }
     >
@@ -39,13 +40,13 @@ export default function Dags() {
         {error !== null && found === undefined && <Broken error={error} retry={() => void refetch()} />}
         {error === null && found === undefined && <Loading rows={8} />}
         {found?.length === 0 && !hasNextPage && isNarrow && (
-          <Empty icon={Workflow} title="No DAG matches">
-            Take a filter away, or look for something else.
+          <Empty icon={Workflow} title={say("No DAG matches")}>
+            {say("Take a filter away, or look for something else.")}
           </Empty>
         )}
         {found?.length === 0 && !isNarrow && (
-          <Empty icon={Workflow} title="No DAG yet" command="taskyard submit examples/landing_page.yaml">
-            A DAG is a file that names tasks and what each of them needs. Put one in:
+          <Empty icon={Workflow} title={say("No DAG yet")} command="taskyard submit examples/landing_page.yaml">
+            {say("A DAG is a file that names tasks and what each of them needs. Put one in:")}
           </Empty>
         )}
         {found !== undefined && found.length > 0 && <Table dags={found} />}
@@ -53,7 +54,7 @@ export default function Dags() {
       {hasNextPage && (
         <div>
           <button type="button" className="button" disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
-            Show older ones
+            {say("Show older ones")}
           </button>
         </div>
       )}
@@ -67,16 +68,16 @@ function Table({ dags: shown }: { dags: readonly DagInShort[] }) {
       <table className="table">
         <thead>
           <tr>
-            <th>DAG</th>
-            <th>Status</th>
-            <th>Put in</th>
-            <th>By</th>
-            <th className="number">Took</th>
-            <th className="number">Spent</th>
-            <th>Of its budget</th>
-            <th>Id</th>
+            <th>{say("DAG")}</th>
+            <th>{say("Status")}</th>
+            <th>{say("Put in")}</th>
+            <th>{say("By")}</th>
+            <th className="number">{say("Took")}</th>
+            <th className="number">{say("Spent")}</th>
+            <th>{say("Of its budget")}</th>
+            <th>{say("Id")}</th>
             <th>
-              <span className="sr-only">Again</span>
+              <span className="sr-only">{say("Again")}</span>
             </th>
           </tr>
         </thead>
@@ -85,7 +86,7 @@ function Table({ dags: shown }: { dags: readonly DagInShort[] }) {
             <tr key={dag.id}>
               <td>
                 <Link className="row-name" to={`/dags/${dag.id}`}>
-                  {dag.title || "untitled"}
+                  {dag.title || say("untitled")}
                 </Link>{" "}
                 {dag.tags.map((tag) => (
                   <span key={tag} className="chip">
@@ -110,7 +111,7 @@ function Table({ dags: shown }: { dags: readonly DagInShort[] }) {
                 <Money usd={dag.spent_usd} />
               </td>
               <td>
-                <Meter label="Spent of its budget" spent={dag.spent_usd} of={dag.budget_ceiling_usd} />
+                <Meter label={say("Spent of its budget")} spent={dag.spent_usd} of={dag.budget_ceiling_usd} />
               </td>
               <td>
                 <Id id={dag.id} />
@@ -119,8 +120,8 @@ function Table({ dags: shown }: { dags: readonly DagInShort[] }) {
                 <Link
                   className="button plain square small"
                   to={`/dags/new?like=${dag.id}`}
-                  aria-label={`Again like ${dag.title || "this one"}`}
-                  title="Again like this one"
+                  aria-label={say("Again like {title}", { title: dag.title || say("this one") })}
+                  title={say("Again like this one")}
                 >
                   <CopyPlus aria-hidden />
                 </Link>

@@ -5,6 +5,7 @@ import { useMemo } from "react";
 import { useSearchParams } from "react-router";
 
 import { deadLetters, type DeadLetter } from "@/api/letters";
+import { say } from "@/language/say";
 import { ViewerNote } from "@/parts/action";
 import { Broken, Empty, Loading } from "@/parts/empty";
 import { Card, Page } from "@/parts/page";
@@ -18,9 +19,9 @@ import { Groups } from "./groups";
 import { Letter } from "./letter";
 
 const VIEWS = [
-  { name: "waiting", label: "Waiting" },
-  { name: "escalated", label: "Escalated" },
-  { name: "decisions", label: "Decisions" },
+  { name: "waiting", label: say("Waiting") },
+  { name: "escalated", label: say("Escalated") },
+  { name: "decisions", label: say("Decisions") },
 ] as const;
 
 export default function DeadLetters() {
@@ -28,10 +29,10 @@ export default function DeadLetters() {
   const view = VIEWS.find(({ name }) => name === asked.get("view"))?.name ?? "waiting";
   return (
     <Page
-      title="Dead letters"
+      title={say("Dead letters")}
       filling={view !== "decisions"}
-      lead="Tasks out of attempts. Each waits for a person to decide."
-      actions={<Tabs label="Which" tabs={VIEWS} chosen={view} onChoose={(name) => setAsked({ view: name })} />}
+      lead={say("Tasks out of attempts. Each waits for a person to decide.")}
+      actions={<Tabs label={say("Which")} tabs={VIEWS} chosen={view} onChoose={(name) => setAsked({ view: name })} />}
     >
       <ViewerNote />
       {view === "decisions" ? <Decisions /> : <Inbox key={view} reviewed={view === "escalated"} />}
@@ -63,8 +64,8 @@ function Reading({ letters, more }: { letters: readonly DeadLetter[]; more?: () 
   }
 
   const index = chosen === undefined ? -1 : inOrder.indexOf(chosen);
-  useShortcut("j", "Next dead letter", () => choose(inOrder[index + 1]));
-  useShortcut("k", "Previous dead letter", () => choose(inOrder[index - 1]));
+  useShortcut("j", say("Next dead letter"), () => choose(inOrder[index + 1]));
+  useShortcut("k", say("Previous dead letter"), () => choose(inOrder[index - 1]));
   return (
     <div className="letters">
       <Groups groups={groups} chosen={chosen} onChoose={choose} {...(more && { more })} />
@@ -75,16 +76,20 @@ function Reading({ letters, more }: { letters: readonly DeadLetter[]; more?: () 
 
 function NoneWaiting() {
   return (
-    <Empty icon={CircleCheck} title="No dead letter waits" command="taskyard dead ls">
-      A task that fails more often than it may is put here, instead of being lost. The same list from a shell:
+    <Empty icon={CircleCheck} title={say("No dead letter waits")} command="taskyard dead ls">
+      {say("A task that fails more often than it may is put here, instead of being lost. The same list from a shell:")}
     </Empty>
   );
 }
 
 function NoneEscalated() {
   return (
-    <Empty icon={CircleCheck} title="Nothing is escalated" command="taskyard dead resolve TASK escalate --reason …">
-      A letter that is not yours to decide can be handed on, and stays here until somebody does:
+    <Empty
+      icon={CircleCheck}
+      title={say("Nothing is escalated")}
+      command="taskyard dead resolve TASK escalate --reason …"
+    >
+      {say("A letter that is not yours to decide can be handed on, and stays here until somebody does:")}
     </Empty>
   );
 }

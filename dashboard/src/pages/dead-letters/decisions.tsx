@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Gavel } from "lucide-react";
 
 import { reviews } from "@/api/letters";
+import { say } from "@/language/say";
 import { Command, TaskId } from "@/parts/copy";
 import { Broken, Empty, Loading } from "@/parts/empty";
 import { Card } from "@/parts/page";
@@ -19,24 +20,24 @@ export function Decisions() {
   if (decided.length === 0) {
     return (
       <Card>
-        <Empty icon={Gavel} title="Nothing was decided yet" command="taskyard dead report">
-          Who decided what, when and why is kept. The day's decisions as Markdown:
+        <Empty icon={Gavel} title={say("Nothing was decided yet")} command="taskyard dead report">
+          {say("Who decided what, when and why is kept. The day's decisions as Markdown:")}
         </Empty>
       </Card>
     );
   }
   return (
-    <Card title="Decisions" aside={<Command text="taskyard dead report" />}>
+    <Card title={say("Decisions")} aside={<Command text="taskyard dead report" />}>
       <div className="table-frame">
         <table className="table">
           <thead>
             <tr>
-              <th>When</th>
-              <th>Task</th>
-              <th>Died of</th>
-              <th>Decision</th>
-              <th>By</th>
-              <th>Why</th>
+              <th>{say("When")}</th>
+              <th>{say("Task")}</th>
+              <th>{say("Died of")}</th>
+              <th>{say("Decision")}</th>
+              <th>{say("By")}</th>
+              <th>{say("Why")}</th>
             </tr>
           </thead>
           <tbody>

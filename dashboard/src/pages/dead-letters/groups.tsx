@@ -5,7 +5,8 @@ import { useState } from "react";
 import { ResolveLetters } from "@/actions/resolve";
 import { nameOf } from "@/actions/subject";
 import type { DeadLetter } from "@/api/letters";
-import { plural } from "@/parts/format";
+import { say } from "@/language/say";
+
 import { Ago } from "@/parts/time";
 
 import { errorOf, reasonOf, type Group } from "./grouping";
@@ -21,13 +22,13 @@ interface GroupsProps {
 
 export function Groups({ groups, chosen, onChoose, more }: GroupsProps) {
   return (
-    <nav className="card letters-groups" aria-label="Dead letters">
+    <nav className="card letters-groups" aria-label={say("Dead letters")}>
       {groups.map((group) => (
         <GroupOf key={group.name} group={group} chosen={chosen} onChoose={onChoose} />
       ))}
       {more !== undefined && (
         <button type="button" className="button" onClick={more}>
-          Show older ones
+          {say("Show older ones")}
         </button>
       )}
     </nav>
@@ -51,10 +52,12 @@ function GroupOf({
         <div className="letters-kind">
           <span className="chip">{newest.type}</span>
           <strong>{reasonOf(newest)}</strong>
-          {!isAlone && <span className="badge tone-bad">{plural(letters.length, "letter")}</span>}
+          {!isAlone && (
+            <span className="badge tone-bad">{say("{letters|# letter|# letters}", { letters: letters.length })}</span>
+          )}
         </div>
         <p className="letters-error mono clip" title={errorOf(newest)}>
-          {errorOf(newest) || "no error was given"}
+          {errorOf(newest) || say("no error was given")}
         </p>
       </header>
       <ul>
@@ -66,7 +69,7 @@ function GroupOf({
               aria-current={letter.id === chosen?.id}
               onClick={() => onChoose(letter)}
             >
-              {letter.dead?.poison_pill === true && <Skull aria-label="Poison pill" />}
+              {letter.dead?.poison_pill === true && <Skull aria-label={say("Poison pill")} />}
               <span className="clip">{nameOf(letter)}</span>
               <span className="quiet">
                 <Ago at={letter.dead?.at} />
@@ -77,7 +80,7 @@ function GroupOf({
         {shown.length < letters.length && (
           <li>
             <button type="button" className="letters-row quiet" onClick={() => setWhole(true)}>
-              and {letters.length - shown.length} more
+              {say("and {more} more", { more: letters.length - shown.length })}
             </button>
           </li>
         )}

@@ -5,9 +5,10 @@ import { Link } from "react-router";
 import { ResolveLetter } from "@/actions/resolve";
 import { nameOf } from "@/actions/subject";
 import type { DeadLetter } from "@/api/letters";
+import { say } from "@/language/say";
 import { TaskId } from "@/parts/copy";
 import { DagOf } from "@/parts/dag-of";
-import { plural, tokens } from "@/parts/format";
+import { tokens } from "@/parts/format";
 import { isBlank, Json, Verbatim } from "@/parts/json";
 import { Money } from "@/parts/money";
 import { StatusBadge } from "@/parts/status";
@@ -29,10 +30,14 @@ export function Letter({ letter }: { letter: DeadLetter }) {
             <span className="chip">{letter.type}</span>
             <TaskId id={letter.id} />
             <span>
-              died <Ago at={letter.dead?.at} /> of <strong>{reasonOf(letter)}</strong>
+              {say("died {ago} of {reason}", {
+                ago: <Ago at={letter.dead?.at} />,
+                reason: <strong>{reasonOf(letter)}</strong>,
+              })}
             </span>
             <span>
-              {plural(letter.history.length, "attempt")}, <Money usd={letter.cost_usd} />
+              {say("{attempts|# attempt|# attempts}", { attempts: letter.history.length })},{" "}
+              <Money usd={letter.cost_usd} />
             </span>
             {letter.subject !== null && <span className="chip">{letter.subject}</span>}
             <DagOf task={letter} />
@@ -42,8 +47,10 @@ export function Letter({ letter }: { letter: DeadLetter }) {
       <div className="letter-body">
         {letter.dead?.poison_pill === true && (
           <p className="note tone-warn">
-            <Skull aria-hidden /> A poison pill: it failed under different agents, so another try as it is will hardly
-            do better. Edit it, or give it up.
+            <Skull aria-hidden />{" "}
+            {say(
+              "A poison pill: it failed under different agents, so another try as it is will hardly do better. Edit it, or give it up.",
+            )}
           </p>
         )}
         <Review letter={letter} />
@@ -62,7 +69,11 @@ function Review({ letter: { dead } }: { letter: DeadLetter }) {
   return (
     <p className="note tone-info">
       <span>
-        {dead.resolution} by {dead.reviewed_by} <Ago at={dead.reviewed_at} />
+        {say("{resolution} by {who} {ago}", {
+          resolution: dead.resolution,
+          who: dead.reviewed_by,
+          ago: <Ago at={dead.reviewed_at} />,
+        })}
         {dead.note !== null && dead.note !== "" && `: ${dead.note}`}
       </span>
     </p>
@@ -72,9 +83,9 @@ function Review({ letter: { dead } }: { letter: DeadLetter }) {
 function Attempts({ letter }: { letter: DeadLetter }) {
   return (
     <section>
-      <h3>Attempts, side by side</h3>
+      <h3>{say("Attempts, side by side")}</h3>
       {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls sideways, also by keys */}
-      <ol className="letter-attempts" tabIndex={0} aria-label="Attempts">
+      <ol className="letter-attempts" tabIndex={0} aria-label={say("Attempts")}>
         {letter.history.toReversed().map((attempt) => (
           <li key={attempt.attempt}>
             <header>
@@ -85,25 +96,28 @@ function Attempts({ letter }: { letter: DeadLetter }) {
               </span>
             </header>
             <dl className="facts">
-              <dt>Agent</dt>
+              <dt>{say("Agent")}</dt>
               <dd>{attempt.agent}</dd>
-              <dt>Model</dt>
+              <dt>{say("Model")}</dt>
               <dd>{attempt.model ?? <span className="quiet">—</span>}</dd>
-              <dt>Took</dt>
+              <dt>{say("Took")}</dt>
               <dd>
                 <Seconds value={attempt.duration_sec} />
               </dd>
-              <dt>Cost</dt>
+              <dt>{say("Cost")}</dt>
               <dd>
                 <Money usd={attempt.cost_usd} /> <span className="quiet">{tokens(attempt.tokens)}</span>
               </dd>
-              <dt>Reason</dt>
+              <dt>{say("Reason")}</dt>
               <dd>
                 {attempt.reason}
-                {!attempt.counted && <span className="quiet"> (not counted)</span>}
+                {!attempt.counted && <span className="quiet"> {say("(not counted)")}</span>}
               </dd>
             </dl>
-            <Verbatim text={attempt.error ?? "no error was given"} label={`error of attempt ${attempt.attempt}`} />
+            <Verbatim
+              text={attempt.error ?? say("no error was given")}
+              label={say("error of attempt {attempt}", { attempt: attempt.attempt })}
+            />
           </li>
         ))}
       </ol>
@@ -115,13 +129,13 @@ function Spec({ letter: { spec } }: { letter: DeadLetter }) {
   return (
     <section className="letter-spec">
       <div>
-        <h3>Prompt</h3>
-        <Verbatim text={spec.prompt || "none"} label="prompt" />
+        <h3>{say("Prompt")}</h3>
+        <Verbatim text={spec.prompt || "none"} label={say("prompt")} />
       </div>
       {!isBlank(spec.payload) && (
         <div>
-          <h3>Payload</h3>
-          <Json value={spec.payload} label="payload" />
+          <h3>{say("Payload")}</h3>
+          <Json value={spec.payload} label={say("payload")} />
         </div>
       )}
     </section>

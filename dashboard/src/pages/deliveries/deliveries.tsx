@@ -1,4 +1,5 @@
 /** What comes in by webhooks and what goes out to people and programs: how it stands, what was answered, and again. */
+import { say } from "@/language/say";
 import { ViewerNote } from "@/parts/action";
 import { Page } from "@/parts/page";
 
@@ -9,7 +10,7 @@ import { Sent } from "./sent";
 
 export default function Deliveries() {
   return (
-    <Page title="Deliveries" lead="Webhooks that came in; notifications and callbacks that go out.">
+    <Page title={say("Deliveries")} lead={say("Webhooks that came in; notifications and callbacks that go out.")}>
       <ViewerNote />
       <Outgoing parked />
       <Outgoing parked={false} />

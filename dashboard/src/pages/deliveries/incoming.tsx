@@ -4,6 +4,7 @@ import { Webhook } from "lucide-react";
 import { Link } from "react-router";
 
 import { incoming } from "@/api/deliveries";
+import { say } from "@/language/say";
 import { Broken, Empty, Loading } from "@/parts/empty";
 import { shortId } from "@/parts/format";
 import { Card } from "@/parts/page";
@@ -15,14 +16,15 @@ export function Incoming() {
   const { data, error, refetch } = useQuery(incoming);
   return (
     <Card
-      title="Webhooks that came in"
+      title={say("Webhooks that came in")}
       twin={{ command: "taskyard hooks show NAME", path: "/api/triggers/NAME/fires" }}
     >
       {data === undefined && (error === null ? <Loading /> : <Broken error={error} retry={() => void refetch()} />)}
       {data?.length === 0 && (
-        <Empty icon={Webhook} title="Nothing came in" command="taskyard hooks add NAME …">
-          Signed deliveries to a hook are listed here with what they made. One without a good signature leaves nothing
-          but a line in the server’s log.
+        <Empty icon={Webhook} title={say("Nothing came in")} command="taskyard hooks add NAME …">
+          {say(
+            "Signed deliveries to a hook are listed here with what they made. One without a good signature leaves nothing but a line in the server’s log.",
+          )}
         </Empty>
       )}
       {data !== undefined && data.length > 0 && (

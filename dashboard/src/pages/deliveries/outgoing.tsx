@@ -5,11 +5,12 @@ import { useState } from "react";
 import { Link } from "react-router";
 
 import { dismiss, outgoing, resend, type Notification } from "@/api/deliveries";
+import { say } from "@/language/say";
 import { useEvery } from "@/live/live";
 import { Action } from "@/parts/action";
 import { quoted } from "@/parts/copy";
 import { Broken, Empty, Loading } from "@/parts/empty";
-import { plural, shortId } from "@/parts/format";
+import { shortId } from "@/parts/format";
 import { Json } from "@/parts/json";
 import { Card } from "@/parts/page";
 import { Ago } from "@/parts/time";
@@ -22,7 +23,7 @@ export function Outgoing({ parked }: { parked: boolean }) {
   const verb = parked ? "parked" : "waiting";
   return (
     <Card
-      title={parked ? "Given up" : "On their way"}
+      title={parked ? say("Given up") : say("On their way")}
       twin={{ command: `taskyard notify ${verb}`, path: `/api/notifications?parked=${parked}` }}
     >
       {data === undefined && (error === null ? <Loading /> : <Broken error={error} retry={() => void refetch()} />)}
@@ -40,13 +41,15 @@ export function Outgoing({ parked }: { parked: boolean }) {
 
 function Nothing({ parked }: { parked: boolean }) {
   return parked ? (
-    <Empty icon={CircleCheck} title="Nothing was given up">
-      What cannot be delivered is tried for a day, and then waits here for somebody to send it again or let it go.
+    <Empty icon={CircleCheck} title={say("Nothing was given up")}>
+      {say(
+        "What cannot be delivered is tried for a day, and then waits here for somebody to send it again or let it go.",
+      )}
     </Empty>
   ) : (
     <Empty
       icon={BellRing}
-      title="Nothing is on its way"
+      title={say("Nothing is on its way")}
       command="taskyard notify add NAME https://… --on dead_letter"
     />
   );
@@ -62,12 +65,16 @@ function Row({ notification, parked }: { notification: Notification; parked: boo
             {notification.title}
           </button>
           <div className="quiet">
-            {notification.notifier === "callback" ? "callback" : `to ${notification.notifier}`},{" "}
-            <code>{notification.event}</code>
+            {notification.notifier === "callback"
+              ? say("callback")
+              : say("to {notifier}", { notifier: notification.notifier })}
+            , <code>{notification.event}</code>
             {notification.task_id !== null && (
               <>
                 {" "}
-                of <Link to={`/tasks/${notification.task_id}`}>{shortId(notification.task_id)}</Link>
+                {say("of {id}", {
+                  id: <Link to={`/tasks/${notification.task_id}`}>{shortId(notification.task_id)}</Link>,
+                })}
               </>
             )}
             , <Ago at={notification.at} />
@@ -76,12 +83,10 @@ function Row({ notification, parked }: { notification: Notification; parked: boo
         </div>
         <div className="delivery-state">
           <span className={`badge tone-${parked ? "bad" : notification.tries === 0 ? "info" : "warn"}`}>
-            {plural(notification.tries, "try", "tries")}
+            {say("{tries|# try|# tries}", { tries: notification.tries })}
           </span>{" "}
           {!parked && (
-            <span className="quiet">
-              next <Until at={notification.next_at} />
-            </span>
+            <span className="quiet">{say("next {until}", { until: <Until at={notification.next_at} /> })}</span>
           )}
         </div>
         {parked && (
@@ -91,7 +96,7 @@ function Row({ notification, parked }: { notification: Notification; parked: boo
           </div>
         )}
       </div>
-      {open && <Json value={notification} label={`Notification ${notification.id}`} />}
+      {open && <Json value={notification} label={say("Notification {id}", { id: notification.id })} />}
     </li>
   );
 }
@@ -99,17 +104,19 @@ function Row({ notification, parked }: { notification: Notification; parked: boo
 function Again({ notification: { id, title } }: { notification: Notification }) {
   return (
     <Action
-      label="Send again"
+      label={say("Send again")}
       icon={RotateCw}
       needs="operate"
       small
-      title="Send it again"
-      confirm="Send it"
+      title={say("Send it again")}
+      confirm={say("Send it")}
       command={`taskyard notify resend ${quoted(id)}`}
       run={() => resend(id)}
-      done="It is on its way again"
+      done={say("It is on its way again")}
     >
-      <p>“{title}” is tried at once, under the same id, and again for a day where it does not arrive.</p>
+      <p>
+        {say("“{title}” is tried at once, under the same id, and again for a day where it does not arrive.", { title })}
+      </p>
     </Action>
   );
 }
@@ -117,17 +124,17 @@ function Again({ notification: { id, title } }: { notification: Notification }) 
 function LetGo({ notification: { id, title } }: { notification: Notification }) {
   return (
     <Action
-      label="Let go"
+      label={say("Let go")}
       icon={Trash2}
       needs="operate"
       small
       danger
-      title="Let it go"
+      title={say("Let it go")}
       command={`taskyard notify dismiss ${quoted(id)}`}
       run={() => dismiss(id)}
-      done="It is forgotten"
+      done={say("It is forgotten")}
     >
-      <p>“{title}” is not sent any more, and nobody is told of it.</p>
+      <p>{say("“{title}” is not sent any more, and nobody is told of it.", { title })}</p>
     </Action>
   );
 }

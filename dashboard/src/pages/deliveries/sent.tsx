@@ -2,6 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 
 import { sent, type SentEvent } from "@/api/deliveries";
+import { say } from "@/language/say";
 import { Broken, Loading } from "@/parts/empty";
 import { Card } from "@/parts/page";
 import { At } from "@/parts/time";
@@ -16,14 +17,14 @@ export function Sent() {
   const { data, error, refetch } = useQuery(sent);
   return (
     <Card
-      title="What became of them"
+      title={say("What became of them")}
       twin={{
         command: "taskyard events --event 'notification.*'",
         path: "/api/events?event=notification.*&order=newest",
       }}
     >
       {data === undefined && (error === null ? <Loading /> : <Broken error={error} retry={() => void refetch()} />)}
-      {data?.length === 0 && <p className="card-body quiet">Nothing was sent lately.</p>}
+      {data?.length === 0 && <p className="card-body quiet">{say("Nothing was sent lately.")}</p>}
       {data !== undefined && data.length > 0 && (
         <ul className="deliveries">
           {data.map((event) => (
@@ -37,7 +38,11 @@ export function Sent() {
 
 function Line({ event }: { event: SentEvent }) {
   const { notice, notifier, by } = event.payload as Record<string, string | undefined>;
-  const said = [notice, notifier === undefined ? "" : `to ${notifier}`, by === undefined ? "" : `by ${by}`];
+  const said = [
+    notice,
+    notifier === undefined ? "" : say("to {notifier}", { notifier }),
+    by === undefined ? "" : say("by {who}", { who: by }),
+  ];
   return (
     <li className="delivery">
       <div className="delivery-what">{said.filter(Boolean).join(", ")}</div>

@@ -3,10 +3,11 @@ import { Pause, Play, Radio } from "lucide-react";
 import { useState } from "react";
 import { Link } from "react-router";
 
+import { say } from "@/language/say";
 import { useTail, type EventFilter, type TailedEvent } from "@/live/tail";
 import { Broken, Empty } from "@/parts/empty";
 import { FilterFields, useAddressFilter, type FilterFieldWords } from "@/parts/filter-fields";
-import { clockTime, exactly, plural, shortId } from "@/parts/format";
+import { clockTime, exactly, shortId } from "@/parts/format";
 import { Json } from "@/parts/json";
 import { Card, Page } from "@/parts/page";
 import { useShortcut } from "@/shell/shortcuts";
@@ -19,7 +20,7 @@ const NAMES: readonly Name[] = ["event", "task_type", "agent", "subject", "task_
 const FIELDS: readonly FilterFieldWords<Name>[] = [
   {
     name: "event",
-    label: "Event",
+    label: say("Event"),
     hint: "task.ready, task.*",
     known: [
       "task.*",
@@ -33,10 +34,10 @@ const FIELDS: readonly FilterFieldWords<Name>[] = [
       "token.*",
     ],
   },
-  { name: "task_type", label: "Type of task", hint: "code" },
-  { name: "agent", label: "Agent", hint: "held by, or addressed to" },
-  { name: "subject", label: "Subject", hint: "issue:42" },
-  { name: "task_id", label: "Task", hint: "task_…" },
+  { name: "task_type", label: say("Type of task"), hint: "code" },
+  { name: "agent", label: say("Agent"), hint: say("held by, or addressed to") },
+  { name: "subject", label: say("Subject"), hint: "issue:42" },
+  { name: "task_id", label: say("Task"), hint: "task_…" },
   { name: "dag_id", label: "DAG", hint: "dag_…" },
 ];
 
@@ -44,24 +45,24 @@ export default function Events() {
   const filtering = useAddressFilter(NAMES);
   const [isGoing, setGoing] = useState(true);
   const { events, isConnected, problem } = useTail(filtering.filter, isGoing);
-  useShortcut(".", isGoing ? "Stop the tail" : "Let the tail go on", () => setGoing(!isGoing));
-  const state = isGoing ? (isConnected ? "live" : "connecting") : "stopped";
+  useShortcut(".", isGoing ? say("Stop the tail") : say("Let the tail go on"), () => setGoing(!isGoing));
+  const state = isGoing ? (isConnected ? say("live") : say("connecting")) : say("stopped");
   return (
     <Page
-      title="Events"
-      lead="What happens, as it happens. What came while it was stopped is read when it goes on."
+      title={say("Events")}
+      lead={say("What happens, as it happens. What came while it was stopped is read when it goes on.")}
       actions={
         <button type="button" className="button" aria-pressed={!isGoing} onClick={() => setGoing(!isGoing)}>
-          {isGoing ? <Pause aria-hidden /> : <Play aria-hidden />} {isGoing ? "Stop" : "Go on"}
+          {isGoing ? <Pause aria-hidden /> : <Play aria-hidden />} {isGoing ? say("Stop") : say("Go on")}
         </button>
       }
     >
       <FilterFields fields={FIELDS} filtering={filtering} />
       <Card
-        title="Newest first"
+        title={say("Newest first")}
         aside={
           <span className="quiet" role="status">
-            {plural(events.length, "event")}, {state}
+            {say("{events|# event|# events}", { events: events.length })}, {state}
           </span>
         }
         twin={{
@@ -71,12 +72,12 @@ export default function Events() {
       >
         {problem !== null && <Broken error={problem} />}
         {problem === null && events.length === 0 && (
-          <Empty icon={Radio} title="Nothing has happened yet" command="taskyard events --follow">
-            New events appear here by themselves.
+          <Empty icon={Radio} title={say("Nothing has happened yet")} command="taskyard events --follow">
+            {say("New events appear here by themselves.")}
           </Empty>
         )}
         {events.length > 0 && (
-          <ol className="tail" aria-label="Events">
+          <ol className="tail" aria-label={say("Events")}>
             {events.map((event) => (
               <Line key={event.seq} event={event} />
             ))}
@@ -99,7 +100,7 @@ function Line({ event }: { event: TailedEvent }) {
           type="button"
           className={`tail-event tone-${toneOf(event.event)}`}
           aria-expanded={open}
-          title={open ? "Less" : "All that it says"}
+          title={open ? say("Less") : say("All that it says")}
           onClick={() => setOpen(!open)}
         >
           {event.event}
@@ -113,7 +114,7 @@ function Line({ event }: { event: TailedEvent }) {
         </span>
         <span className="tail-facts quiet clip">{factsOf(event)}</span>
       </div>
-      {open && <Json value={event} label={`Event ${event.seq}`} />}
+      {open && <Json value={event} label={say("Event {seq}", { seq: event.seq })} />}
     </li>
   );
 }

@@ -5,7 +5,8 @@ import { FlaskConical } from "lucide-react";
 import { estimate, type Draft, type Estimate } from "@/api/new-work";
 import { Refused } from "@/api/problem";
 import type { Fault } from "@/editor/schema";
-import { cents, plural, span } from "@/parts/format";
+import { say } from "@/language/say";
+import { cents, span } from "@/parts/format";
 
 export interface Trial {
   button: React.ReactNode;
@@ -27,7 +28,7 @@ export function useDryRun(graph: Draft | null): Trial {
         disabled={graph === null || trial.isPending}
         onClick={() => trial.mutate()}
       >
-        <FlaskConical aria-hidden /> Dry run
+        <FlaskConical aria-hidden /> {say("Dry run")}
       </button>
     ),
     result: (
@@ -63,35 +64,39 @@ export function RefusedNote({ error }: { error: Error }) {
 
 function Result({ found }: { found: Estimate }) {
   return (
-    <section className="dry-run" aria-label="What it would come to">
+    <section className="dry-run" aria-label={say("What it would come to")}>
       <p>
-        <b>{plural(found.tasks, "task")}</b>, about <b>{cents(found.cost_usd)}</b>
-        {found.seconds > 0 && (
-          <>
-            {" "}
-            and at least <b>{span(found.seconds)}</b>
-          </>
-        )}
-        . Nothing was stored.
+        {found.seconds > 0
+          ? say("{tasks}, about {cost} and at least {time}. Nothing was stored.", {
+              tasks: <b>{say("{tasks|# task|# tasks}", { tasks: found.tasks })}</b>,
+              cost: <b>{cents(found.cost_usd)}</b>,
+              time: <b>{span(found.seconds)}</b>,
+            })
+          : say("{tasks}, about {cost}. Nothing was stored.", {
+              tasks: <b>{say("{tasks|# task|# tasks}", { tasks: found.tasks })}</b>,
+              cost: <b>{cents(found.cost_usd)}</b>,
+            })}
       </p>
-      {found.is_over_ceiling && <p className="note tone-warn">That is above the budget ceiling of the DAG.</p>}
+      {found.is_over_ceiling && <p className="note tone-warn">{say("That is above the budget ceiling of the DAG.")}</p>}
       {found.unknown.length > 0 && (
-        <p className="note tone-info">No history yet of {found.unknown.join(", ")}: their cost is not in the sum.</p>
+        <p className="note tone-info">
+          {say("No history yet of {types}: their cost is not in the sum.", { types: found.unknown.join(", ") })}
+        </p>
       )}
       {found.chain.length > 1 && (
         <p>
-          <span className="quiet">Longest chain</span> {found.chain.join(" → ")}
+          <span className="quiet">{say("Longest chain")}</span> {found.chain.join(" → ")}
         </p>
       )}
       <div className="table-frame">
         <table className="table">
           <thead>
             <tr>
-              <th>Type</th>
-              <th className="number">Tasks</th>
-              <th className="number">Ended before</th>
-              <th className="number">Each costs</th>
-              <th className="number">Each takes</th>
+              <th>{say("Type")}</th>
+              <th className="number">{say("Tasks")}</th>
+              <th className="number">{say("Ended before")}</th>
+              <th className="number">{say("Each costs")}</th>
+              <th className="number">{say("Each takes")}</th>
             </tr>
           </thead>
           <tbody>

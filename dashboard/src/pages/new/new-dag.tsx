@@ -7,6 +7,7 @@ import { useNavigate, useSearchParams } from "react-router";
 import { dagDraft } from "@/api/dags";
 import { submitDag, type Draft } from "@/api/new-work";
 import { JsonEditor, useRead } from "@/editor/json-editor";
+import { say } from "@/language/say";
 import { Broken, Loading } from "@/parts/empty";
 import { Card, Page } from "@/parts/page";
 import { useMay } from "@/session/session";
@@ -19,10 +20,10 @@ import { GraphSketch } from "./graph-sketch";
 import "./new.css";
 
 const EXAMPLE: Draft = {
-  title: "A page and its review",
+  title: say("A page and its review"),
   tasks: [
-    { name: "write", type: "write", prompt: "Write the page" },
-    { name: "review", type: "review", prompt: "Review the page", depends_on: ["write"] },
+    { name: "write", type: "write", prompt: say("Write the page") },
+    { name: "review", type: "review", prompt: say("Review the page"), depends_on: ["write"] },
   ],
 };
 
@@ -46,7 +47,7 @@ function Editor({ start, isLike }: { start: Draft; isLike: boolean }) {
   const putting = useMutation({
     mutationFn: submitDag,
     async onSuccess(id) {
-      tell("good", "The DAG is put in");
+      tell("good", say("The DAG is put in"));
       await navigate(`/dags/${id}`);
     },
   });
@@ -60,15 +61,15 @@ function Editor({ start, isLike }: { start: Draft; isLike: boolean }) {
   const isReady = may && value !== null && faults.length === 0;
   return (
     <Page
-      title="New DAG"
+      title={say("New DAG")}
       lead={
         isLike
-          ? "Like another one: change what is to be different."
-          : "Tasks that depend on each other, put in together or not at all."
+          ? say("Like another one: change what is to be different.")
+          : say("Tasks that depend on each other, put in together or not at all.")
       }
     >
       <Card
-        title="DAG"
+        title={say("DAG")}
         twin={{ command: "taskyard submit dag.json", path: "/api/dags", method: "POST", body: value ?? {} }}
         aside={
           <button
@@ -77,7 +78,7 @@ function Editor({ start, isLike }: { start: Draft; isLike: boolean }) {
             disabled={value === null}
             onClick={() => change(textOf(withAnother(value ?? {})))}
           >
-            <ListPlus aria-hidden /> Add a task
+            <ListPlus aria-hidden /> {say("Add a task")}
           </button>
         }
       >
@@ -90,7 +91,7 @@ function Editor({ start, isLike }: { start: Draft; isLike: boolean }) {
         >
           <div className="new-dag">
             <JsonEditor
-              label="The DAG"
+              label={say("The DAG")}
               schema="DagDraft"
               rows={22}
               text={text}
@@ -104,7 +105,7 @@ function Editor({ start, isLike }: { start: Draft; isLike: boolean }) {
           <div className="new-work-actions">
             {trial.button}
             <button className="button primary" disabled={!isReady || putting.isPending} title={may ? undefined : why}>
-              <Plus aria-hidden /> Put it in
+              <Plus aria-hidden /> {say("Put it in")}
             </button>
             {!may && <span className="quiet">{why}</span>}
           </div>

@@ -7,6 +7,7 @@ import { useNavigate, useSearchParams } from "react-router";
 import { enqueue, likeTask, type Draft } from "@/api/new-work";
 import { task as taskQuery } from "@/api/tasks";
 import { JsonEditor, useRead } from "@/editor/json-editor";
+import { say } from "@/language/say";
 import { Broken, Loading } from "@/parts/empty";
 import { Card, Page } from "@/parts/page";
 import { Tabs } from "@/parts/tabs";
@@ -44,7 +45,7 @@ function Editor({ start, from }: { start: Draft; from: string | null }) {
   const putting = useMutation({
     mutationFn: enqueue,
     async onSuccess(made) {
-      tell("good", made.created ? "Put in" : "A live task has its key: this is it");
+      tell("good", made.created ? say("Put in") : say("A live task has its key: this is it"));
       await navigate(`/tasks/${made.id}`);
     },
   });
@@ -59,22 +60,26 @@ function Editor({ start, from }: { start: Draft; from: string | null }) {
   const refused = faultOf(putting.error) ?? inTask(trial.refused);
   return (
     <Page
-      title="New task"
-      lead={from === null ? "One unit of work for an agent." : `Like “${from}”: change what is to be different.`}
+      title={say("New task")}
+      lead={
+        from === null
+          ? say("One unit of work for an agent.")
+          : say("Like “{title}”: change what is to be different.", { title: from })
+      }
       actions={
         <Tabs
-          label="How it is written"
+          label={say("How it is written")}
           chosen={view}
           onChoose={setView}
           tabs={[
-            { name: "form", label: "Form" },
+            { name: "form", label: say("Form") },
             { name: "json", label: "JSON" },
           ]}
         />
       }
     >
       <Card
-        title="Task"
+        title={say("Task")}
         twin={{ command: enqueueCommand(value ?? {}), path: "/api/tasks", method: "POST", body: value ?? {} }}
       >
         <form
@@ -90,14 +95,14 @@ function Editor({ start, from }: { start: Draft; from: string | null }) {
               <Faults faults={faults.filter(({ field }) => field !== "type")} />
             </>
           ) : (
-            <JsonEditor label="The task" schema="TaskDraft" text={text} onChange={change} refused={refused} />
+            <JsonEditor label={say("The task")} schema="TaskDraft" text={text} onChange={change} refused={refused} />
           )}
           {trial.result}
           {putting.error !== null && <RefusedNote error={putting.error} />}
           <div className="new-work-actions">
             {trial.button}
             <button className="button primary" disabled={!isReady || putting.isPending} title={may ? undefined : why}>
-              <Plus aria-hidden /> Put it in
+              <Plus aria-hidden /> {say("Put it in")}
             </button>
             {!may && <span className="quiet">{why}</span>}
           </div>

@@ -3,6 +3,7 @@ import { useId, type ReactNode } from "react";
 
 import type { Draft } from "@/api/new-work";
 import type { Suggested } from "@/api/tasks";
+import { say } from "@/language/say";
 import { SuggestingInput } from "@/parts/suggesting-input";
 
 interface TaskFormProps {
@@ -17,28 +18,28 @@ export function TaskForm({ draft, onChange, isTemplate = false }: TaskFormProps)
     onChange(Object.fromEntries(value === undefined || value === "" ? rest : [...rest, [name, value]]));
   }
   const text = (name: string) => (typeof draft[name] === "string" ? draft[name] : "");
-  const hint = isTemplate ? "{{ fire.date }} and the like are filled in" : undefined;
+  const hint = isTemplate ? say("{example} and the like are filled in", { example: "{{ fire.date }}" }) : undefined;
   return (
     <div className="task-form">
       <Suggesting
-        label="Type"
+        label={say("Type")}
         name="type"
-        hint="What kind of work: code, research, review"
+        hint={say("What kind of work: code, research, review")}
         value={text("type")}
         set={set}
       />
-      <Labelled label="Title" {...(hint !== undefined && { hint })}>
+      <Labelled label={say("Title")} {...(hint !== undefined && { hint })}>
         {(id) => <input id={id} value={text("title")} onChange={(event) => set("title", event.target.value)} />}
       </Labelled>
-      <Labelled label="Prompt" isWide {...(hint !== undefined && { hint })}>
+      <Labelled label={say("Prompt")} isWide {...(hint !== undefined && { hint })}>
         {(id) => (
           <textarea id={id} rows={6} value={text("prompt")} onChange={(event) => set("prompt", event.target.value)} />
         )}
       </Labelled>
-      <Suggesting label="Queue" name="queue" hint="default" value={text("queue")} set={set} />
-      <Suggesting label="Agent" name="agent" hint="any that qualifies" value={text("agent")} set={set} />
-      <Suggesting label="Subject" name="subject" hint="issue:42" value={text("subject")} set={set} />
-      <Labelled label="Tags, with blanks between">
+      <Suggesting label={say("Queue")} name="queue" hint={say("default")} value={text("queue")} set={set} />
+      <Suggesting label={say("Agent")} name="agent" hint={say("any that qualifies")} value={text("agent")} set={set} />
+      <Suggesting label={say("Subject")} name="subject" hint="issue:42" value={text("subject")} set={set} />
+      <Labelled label={say("Tags, with blanks between")}>
         {(id) => (
           <SuggestingInput
             id={id}
@@ -49,7 +50,7 @@ export function TaskForm({ draft, onChange, isTemplate = false }: TaskFormProps)
           />
         )}
       </Labelled>
-      <Labelled label="Priority, lower goes first">
+      <Labelled label={say("Priority, lower goes first")}>
         {(id) => (
           <input
             id={id}
@@ -62,12 +63,12 @@ export function TaskForm({ draft, onChange, isTemplate = false }: TaskFormProps)
           />
         )}
       </Labelled>
-      <Labelled label="At most, in dollars">
+      <Labelled label={say("At most, in dollars")}>
         {(id) => (
           <input
             id={id}
             inputMode="decimal"
-            placeholder="no limit"
+            placeholder={say("no limit")}
             value={amountIn(draft["max_cost_usd"])}
             onChange={(event) => set("max_cost_usd", event.target.value)}
           />

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { series, WINDOWS, type Series, type Window } from "@/api/overview";
+import { say } from "@/language/say";
 import { useEvery } from "@/live/live";
 import { Chart } from "@/parts/chart";
 import { Loading } from "@/parts/empty";
@@ -19,10 +20,10 @@ export function Charts() {
   const { data } = useQuery({ ...series(window), refetchInterval: every, placeholderData: (before) => before });
   const days = useQuery({ ...series("14d"), refetchInterval: every });
   return (
-    <section aria-label="Figures" className="overview-charts">
+    <section aria-label={say("Figures")} className="overview-charts">
       <div className="overview-window">
-        <h2>Flow</h2>
-        <div className="segments" role="group" aria-label="Time window">
+        <h2>{say("Flow")}</h2>
+        <div className="segments" role="group" aria-label={say("Time window")}>
           {WINDOWS.map((each) => (
             <button key={each} type="button" aria-pressed={each === window} onClick={() => setWindow(each)}>
               {each}
@@ -33,8 +34,8 @@ export function Charts() {
       <div className="grid">
         <Throughput data={data} />
         <Depth data={data} />
-        <Times title="Time in line" data={data} of={data?.wait_sec} />
-        <Times title="Time at work" data={data} of={data?.duration_sec} />
+        <Times title={say("Time in line")} data={data} of={data?.wait_sec} />
+        <Times title={say("Time at work")} data={data} of={data?.duration_sec} />
         <SpendByDay data={days.data} />
       </div>
     </section>
@@ -43,20 +44,20 @@ export function Charts() {
 
 function Throughput({ data }: { data: Series | undefined }) {
   return (
-    <Card title="Throughput">
+    <Card title={say("Throughput")}>
       {data === undefined ? (
         <Loading />
       ) : (
         <div className="card-body">
           <Chart
-            label={`Tasks in each ${span(data.bucket_sec)}`}
+            label={say("Tasks in each {time}", { time: span(data.bucket_sec) })}
             at={data.at}
             kind="area"
             series={[
-              { name: "put in", tone: "info", values: data.created },
-              { name: "completed", tone: "good", values: data.completed },
-              { name: "failed attempts", tone: "warn", values: data.failed },
-              { name: "dead", tone: "bad", values: data.dead },
+              { name: say("put in"), tone: "info", values: data.created },
+              { name: say("completed"), tone: "good", values: data.completed },
+              { name: say("failed attempts"), tone: "warn", values: data.failed },
+              { name: say("dead"), tone: "bad", values: data.dead },
             ]}
           />
         </div>
@@ -67,13 +68,13 @@ function Throughput({ data }: { data: Series | undefined }) {
 
 function Depth({ data }: { data: Series | undefined }) {
   return (
-    <Card title="Unfinished tasks by status">
+    <Card title={say("Unfinished tasks by status")}>
       {data === undefined ? (
         <Loading />
       ) : (
         <div className="card-body">
           <Chart
-            label="Unfinished tasks by status"
+            label={say("Unfinished tasks by status")}
             at={data.at}
             kind="area"
             stacked
@@ -97,7 +98,7 @@ function Times({ title, data, of }: { title: string; data: Series | undefined; o
       ) : (
         <div className="card-body">
           <Chart
-            label={`${title}, percentiles`}
+            label={say("{title}, percentiles", { title })}
             at={data.at}
             unit={span}
             series={[
@@ -114,13 +115,13 @@ function Times({ title, data, of }: { title: string; data: Series | undefined; o
 
 function SpendByDay({ data }: { data: Series | undefined }) {
   return (
-    <Card title="Spend by day">
+    <Card title={say("Spend by day")}>
       {data === undefined ? (
         <Loading />
       ) : (
         <div className="card-body">
           <Chart
-            label="Spend by day"
+            label={say("Spend by day")}
             at={data.at.map(asLocalDay)}
             kind="bars"
             byDay

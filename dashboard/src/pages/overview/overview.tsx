@@ -6,6 +6,7 @@ import { nameOf } from "@/actions/subject";
 import { dags } from "@/api/dags";
 import { overview, type Overview as Figures } from "@/api/overview";
 import { runningNow, type TaskRow } from "@/api/tasks";
+import { say } from "@/language/say";
 import { useEvery } from "@/live/live";
 import { Broken, Empty, Loading } from "@/parts/empty";
 import { count, inShort, shortId } from "@/parts/format";
@@ -20,29 +21,37 @@ import { Problems } from "./problems";
 import "./overview.css";
 
 const MOST_DAGS = 3;
-const TIERS = ["critical", "high", "normal", "low", "background"] as const;
+const TIERS: readonly [keyof Figures["ready_by_tier"], string][] = [
+  ["critical", say("critical")],
+  ["high", say("high")],
+  ["normal", say("normal")],
+  ["low", say("low")],
+  ["background", say("background")],
+];
 
 export default function Overview() {
   const { data, error, refetch } = useQuery({ ...overview, refetchInterval: useEvery(10_000) });
   if (data === undefined) {
     return (
-      <Page title="Overview">
+      <Page title={say("Overview")}>
         {error === null ? <Loading rows={10} /> : <Broken error={error} retry={() => void refetch()} />}
       </Page>
     );
   }
   const isEmpty = Object.keys(data.tasks).length === 0;
   return (
-    <Page title="Overview">
+    <Page title={say("Overview")}>
       <Problems overview={data} />
       {isEmpty ? (
         <Card>
           <Empty
             icon={Sprout}
-            title="The yard is empty"
+            title={say("The yard is empty")}
             command={`taskyard enqueue research --prompt "Compare three vendors"`}
           >
-            Put a task in and watch it here, or let <code>taskyard demo</code> show everything in a minute.
+            {say("Put a task in and watch it here, or let {command} show everything in a minute.", {
+              command: <code>taskyard demo</code>,
+            })}
           </Empty>
         </Card>
       ) : (
@@ -64,7 +73,7 @@ export default function Overview() {
 
 function Statuses({ tasks }: { tasks: Figures["tasks"] }) {
   return (
-    <nav className="overview-statuses card" aria-label="Tasks by status">
+    <nav className="overview-statuses card" aria-label={say("Tasks by status")}>
       {STATUSES.map((status) => {
         const number = Object.values(tasks[status] ?? {}).reduce((sum, each) => sum + each, 0);
         return (
@@ -84,12 +93,12 @@ function Statuses({ tasks }: { tasks: Figures["tasks"] }) {
 function Running() {
   const { data } = useQuery(runningNow);
   return (
-    <Card title="At work now" aside={<Link to="/tasks?status=running">All</Link>}>
+    <Card title={say("At work now")} aside={<Link to="/tasks?status=running">{say("All")}</Link>}>
       {data === undefined ? (
         <Loading rows={5} />
       ) : data.tasks.length === 0 ? (
-        <Empty icon={Sprout} title="No agent is at work" command="taskyard work my_agents:coder">
-          Ready tasks are taken as soon as an agent that can do them asks.
+        <Empty icon={Sprout} title={say("No agent is at work")} command="taskyard work my_agents:coder">
+          {say("Ready tasks are taken as soon as an agent that can do them asks.")}
         </Empty>
       ) : (
         <ul className="overview-running">
@@ -114,7 +123,7 @@ function AtWork({ task }: { task: TaskRow }) {
       {progress?.fraction == null ? (
         <span />
       ) : (
-        <ProgressBar fraction={progress.fraction} label={`Progress of ${name}`} />
+        <ProgressBar fraction={progress.fraction} label={say("Progress of {name}", { name })} />
       )}
       <span className="quiet clip">{task.agent}</span>
       <span className="number quiet">
@@ -129,11 +138,11 @@ function DagsAtWork() {
   const { data } = useInfiniteQuery(dags({ status: [] }));
   const live = data?.pages[0]?.dags.filter((each) => each.ended_at === null).slice(0, MOST_DAGS);
   return (
-    <Card title="DAGs at work" aside={<Link to="/dags">All</Link>}>
+    <Card title={say("DAGs at work")} aside={<Link to="/dags">{say("All")}</Link>}>
       {live === undefined ? (
         <Loading rows={2} />
       ) : live.length === 0 ? (
-        <p className="card-body quiet">None is under way.</p>
+        <p className="card-body quiet">{say("None is under way.")}</p>
       ) : (
         <ul className="overview-dags">
           {live.map((each) => (
@@ -153,11 +162,11 @@ function DagsAtWork() {
 function Tiers({ tiers }: { tiers: Figures["ready_by_tier"] }) {
   const most = Math.max(1, ...Object.values(tiers));
   return (
-    <Card title="Ready, by tier">
+    <Card title={say("Ready, by tier")}>
       <dl className="overview-tiers card-body">
-        {TIERS.map((tier) => (
+        {TIERS.map(([tier, word]) => (
           <div key={tier}>
-            <dt>{tier}</dt>
+            <dt>{word}</dt>
             <dd>
               <span className="meter tone-info" aria-hidden>
                 <span style={{ width: `${(100 * (tiers[tier] ?? 0)) / most}%` }} />

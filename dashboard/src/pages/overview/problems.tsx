@@ -4,8 +4,9 @@ import { Link } from "react-router";
 
 import { nameOf } from "@/actions/subject";
 import type { Overview } from "@/api/overview";
+import { say } from "@/language/say";
 import { useNow } from "@/live/clock";
-import { cents, count, plural, span } from "@/parts/format";
+import { cents, count, span } from "@/parts/format";
 import type { Tone } from "@/parts/status";
 
 const LONG_WAIT = 600; // seconds in line after which somebody should look
@@ -15,29 +16,29 @@ const NEARLY_SPENT = 0.8; // of the day's money
 export function Problems({ overview }: { overview: Overview }) {
   const { dead_unreviewed, approvals, open_breakers, silent_agents, paused_queues, throttles } = overview;
   return (
-    <section className="overview-problems" aria-label="What wants attention">
+    <section className="overview-problems" aria-label={say("What wants attention")}>
       <Tile
         to="/dead-letters"
         icon={CircleX}
         tone={dead_unreviewed > 0 ? "bad" : null}
         figure={count(dead_unreviewed)}
-        label="Dead letters"
-        more={dead_unreviewed > 0 ? "wait for a decision" : "nothing waits for a decision"}
+        label={say("Dead letters")}
+        more={dead_unreviewed > 0 ? say("wait for a decision") : say("nothing waits for a decision")}
       />
       <Tile
         to="/approvals"
         icon={Stamp}
         tone={approvals > 0 ? "warn" : null}
         figure={count(approvals)}
-        label="Approvals"
-        more={approvals > 0 ? "wait for somebody's word" : "nobody is asked"}
+        label={say("Approvals")}
+        more={approvals > 0 ? say("wait for somebody's word") : say("nobody is asked")}
       />
       <Tile
         to="/queues"
         icon={ShieldAlert}
         tone={open_breakers > 0 ? "bad" : null}
         figure={count(open_breakers)}
-        label="Open breakers"
+        label={say("Open breakers")}
         more={held(paused_queues, throttles)}
       />
       <OldestReady overview={overview} />
@@ -46,8 +47,8 @@ export function Problems({ overview }: { overview: Overview }) {
         icon={Bot}
         tone={silent_agents.length > 0 ? "warn" : null}
         figure={count(silent_agents.length)}
-        label="Silent agents"
-        more={silent_agents.length > 0 ? silent_agents.map((agent) => agent.id).join(", ") : "all are heard from"}
+        label={say("Silent agents")}
+        more={silent_agents.length > 0 ? silent_agents.map((agent) => agent.id).join(", ") : say("all are heard from")}
       />
       <Money day={overview.day} />
     </section>
@@ -55,8 +56,11 @@ export function Problems({ overview }: { overview: Overview }) {
 }
 
 function held(paused: number, throttled: number): string {
-  const words = [paused > 0 && `${plural(paused, "queue")} paused`, throttled > 0 && `${throttled} throttled`];
-  return words.filter(Boolean).join(", ") || "nothing is held up";
+  const words = [
+    paused > 0 && say("{paused|# queue|# queues} paused", { paused }),
+    throttled > 0 && say("{throttled} throttled", { throttled }),
+  ];
+  return words.filter(Boolean).join(", ") || say("nothing is held up");
 }
 
 function OldestReady({ overview: { oldest_ready: oldest } }: { overview: Overview }) {
@@ -68,8 +72,8 @@ function OldestReady({ overview: { oldest_ready: oldest } }: { overview: Overvie
       icon={Hourglass}
       tone={waited > LONG_WAIT ? "warn" : null}
       figure={oldest === null ? "—" : span(Math.max(waited, 0))}
-      label="Oldest ready task"
-      more={oldest === null ? "nothing is in line" : nameOf(oldest)}
+      label={say("Oldest ready task")}
+      more={oldest === null ? say("nothing is in line") : nameOf(oldest)}
     />
   );
 }
@@ -84,16 +88,16 @@ function Money({ day }: { day: Overview["day"] }) {
       icon={Coins}
       tone={tone}
       figure={cents(day.spent_usd)}
-      label="Spent today"
+      label={say("Spent today")}
       more={
         day.budget_usd === null ? (
-          "without a limit"
+          say("without a limit")
         ) : (
           <>
             <span className={`meter tone-${tone ?? "accent"}`} aria-hidden>
               <span style={{ width: `${Math.min(share, 1) * 100}%` }} />
             </span>
-            of {cents(day.budget_usd)}
+            {say("of {limit}", { limit: cents(day.budget_usd) })}
           </>
         )
       }

@@ -4,6 +4,7 @@ import { useId, useState } from "react";
 import { Link } from "react-router";
 
 import { breakers, closeBreaker, openBreaker, type Breaker } from "@/api/gates";
+import { say } from "@/language/say";
 import { useEvery } from "@/live/live";
 import { Action } from "@/parts/action";
 import { quoted } from "@/parts/copy";
@@ -17,12 +18,17 @@ const AGAIN = 5_000; // milliseconds: that a breaker is half open now is no even
 export function Breakers() {
   const { data, error, refetch } = useQuery({ ...breakers, refetchInterval: useEvery(AGAIN) });
   return (
-    <Card title="Breakers" aside={<OpenBreaker />}>
+    <Card title={say("Breakers")} aside={<OpenBreaker />}>
       {data === undefined && (error === null ? <Loading /> : <Broken error={error} retry={() => void refetch()} />)}
       {data?.breakers.length === 0 && (
-        <Empty icon={CircleCheck} title="No breaker has ever opened" command="taskyard breakers open TYPE --why …">
-          When tasks of one type keep failing, its breaker opens and no more of them are handed out for a while. By
-          hand:
+        <Empty
+          icon={CircleCheck}
+          title={say("No breaker has ever opened")}
+          command="taskyard breakers open TYPE --why …"
+        >
+          {say(
+            "When tasks of one type keep failing, its breaker opens and no more of them are handed out for a while. By hand:",
+          )}
         </Empty>
       )}
       {data !== undefined && data.breakers.length > 0 && (
@@ -30,11 +36,11 @@ export function Breakers() {
           <table className="table gate-table">
             <thead>
               <tr>
-                <th>Type</th>
-                <th>State</th>
-                <th className="number">Failures in a row</th>
+                <th>{say("Type")}</th>
+                <th>{say("State")}</th>
+                <th className="number">{say("Failures in a row")}</th>
                 <th>
-                  <span className="sr-only">Actions</span>
+                  <span className="sr-only">{say("Actions")}</span>
                 </th>
               </tr>
             </thead>
@@ -69,14 +75,12 @@ function Row({ breaker }: { breaker: Breaker }) {
       <td>
         <StatusBadge status={breaker.state} />{" "}
         {breaker.open_until !== null && (
-          <span className="quiet">
-            probe <Ago at={breaker.open_until} />
-          </span>
+          <span className="quiet">{say("probe {ago}", { ago: <Ago at={breaker.open_until} /> })}</span>
         )}
       </td>
       <td className="number">
-        {breaker.failures} <span className="quiet">of {breaker.failure_threshold}</span>{" "}
-        <span className="gate-unit">failures in a row</span>
+        {breaker.failures} <span className="quiet">{say("of {limit}", { limit: breaker.failure_threshold })}</span>{" "}
+        <span className="gate-unit">{say("failures in a row")}</span>
       </td>
       <td className="gate-actions">
         {breaker.state === "closed" ? <OpenBreaker type={breaker.type} /> : <CloseBreaker type={breaker.type} />}
@@ -92,24 +96,25 @@ export function OpenBreaker({ type }: { type?: string }) {
   const which = type ?? asked;
   return (
     <Action
-      label={type === undefined ? "Open one" : "Open"}
+      label={type === undefined ? say("Open one") : say("Open")}
       icon={ToggleLeft}
       needs="operate"
       small
       danger
-      title={type === undefined ? "Open a breaker" : `Open the breaker of ${type}`}
-      confirm="Open it"
+      title={type === undefined ? say("Open a breaker") : say("Open the breaker of {type}", { type })}
+      confirm={say("Open it")}
       command={`taskyard breakers open ${quoted(which || "TYPE")}${why === "" ? "" : ` --why ${quoted(why)}`}`}
       ready={which !== ""}
-      run={() => openBreaker(which, why || "by hand")}
-      done={`Nothing of type ${which} is handed out`}
+      run={() => openBreaker(which, why || say("by hand"))}
+      done={say("Nothing of type {type} is handed out", { type: which })}
     >
       <p>
-        Nothing of this type is handed out for a while. Then one task is let through as a probe: if it completes, it
-        closes.
+        {say(
+          "Nothing of this type is handed out for a while. Then one task is let through as a probe: if it completes, it closes.",
+        )}
       </p>
-      {type === undefined && <Field label="Type of task" value={asked} onChange={setAsked} />}
-      <Field label="Why" value={why} onChange={setWhy} />
+      {type === undefined && <Field label={say("Type of task")} value={asked} onChange={setAsked} />}
+      <Field label={say("Why")} value={why} onChange={setWhy} />
     </Action>
   );
 }
@@ -118,18 +123,18 @@ export function CloseBreaker({ type }: { type: string }) {
   const [why, setWhy] = useState("");
   return (
     <Action
-      label="Close"
+      label={say("Close")}
       icon={ToggleRight}
       needs="operate"
       small
-      title={`Close the breaker of ${type}`}
-      confirm="Close it"
+      title={say("Close the breaker of {type}", { type })}
+      confirm={say("Close it")}
       command={`taskyard breakers close ${quoted(type)}${why === "" ? "" : ` --why ${quoted(why)}`}`}
-      run={() => closeBreaker(type, why || "by hand")}
-      done={`Tasks of type ${type} are handed out again`}
+      run={() => closeBreaker(type, why || say("by hand"))}
+      done={say("Tasks of type {type} are handed out again", { type })}
     >
-      <p>Tasks of this type are handed out again at once, and failures are counted from zero.</p>
-      <Field label="Why" value={why} onChange={setWhy} />
+      <p>{say("Tasks of this type are handed out again at once, and failures are counted from zero.")}</p>
+      <Field label={say("Why")} value={why} onChange={setWhy} />
     </Action>
   );
 }

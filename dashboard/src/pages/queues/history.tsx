@@ -2,6 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 
 import { history, type GateEvent } from "@/api/gates";
+import { say } from "@/language/say";
 import { Loading } from "@/parts/empty";
 import { Card } from "@/parts/page";
 import { At } from "@/parts/time";
@@ -13,11 +14,11 @@ export function History() {
   const ofBreakers = useQuery(history("breaker"));
   const events = [...(ofQueues.data?.events ?? []), ...(ofBreakers.data?.events ?? [])].sort((a, b) => b.seq - a.seq);
   return (
-    <Card title="Lately">
+    <Card title={say("Lately")}>
       {ofQueues.isPending || ofBreakers.isPending ? (
         <Loading />
       ) : events.length === 0 ? (
-        <p className="card-body quiet">No queue was paused and no breaker has moved lately.</p>
+        <p className="card-body quiet">{say("No queue was paused and no breaker has moved lately.")}</p>
       ) : (
         <ol className="gate-history">
           {events.slice(0, SHOWN).map((event) => (
@@ -32,20 +33,20 @@ export function History() {
   );
 }
 
-const WORDS: Record<string, string> = {
-  "queue.paused": "Queue {name} was paused",
-  "queue.resumed": "Queue {name} was resumed",
-  "queue.preset": "Queue {name} has another preset",
-  "breaker.opened": "The breaker of {name} opened",
-  "breaker.closed": "The breaker of {name} closed",
+const WORDS: Record<string, (name: string) => string> = {
+  "queue.paused": (name) => say("Queue {name} was paused", { name }),
+  "queue.resumed": (name) => say("Queue {name} was resumed", { name }),
+  "queue.preset": (name) => say("Queue {name} has another preset", { name }),
+  "breaker.opened": (name) => say("The breaker of {name} opened", { name }),
+  "breaker.closed": (name) => say("The breaker of {name} closed", { name }),
 };
 
 function wordsOf({ event, payload }: GateEvent): string {
   const name = text(payload["queue"]) ?? text(payload["type"]) ?? "";
-  const words = (WORDS[event] ?? event).replace("{name}", name);
+  const words = WORDS[event]?.(name) ?? event;
   const by = text(payload["by"]);
   const why = text(payload["why"]);
-  return [words, by && `by ${by}`, why && `: ${why}`].filter(Boolean).join(" ").replace(" :", ":");
+  return [words, by && say("by {who}", { who: by }), why && `: ${why}`].filter(Boolean).join(" ").replace(" :", ":");
 }
 
 function text(value: unknown): string | undefined {

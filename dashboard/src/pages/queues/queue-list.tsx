@@ -4,6 +4,7 @@ import { Link } from "react-router";
 
 import { pauseQueue, queues, resumeQueue, type Queue } from "@/api/gates";
 import { shares } from "@/api/overview";
+import { say } from "@/language/say";
 import { Action } from "@/parts/action";
 import { quoted } from "@/parts/copy";
 import { Broken, Empty, Loading } from "@/parts/empty";
@@ -23,15 +24,18 @@ export function QueueList() {
   const { data, error, refetch } = useQuery(queues);
   const series = useQuery(shares("queue"));
   return (
-    <Card title="Queues" twin={{ command: "taskyard queues ls\ntaskyard stats --by queue", path: "/api/queues" }}>
+    <Card
+      title={say("Queues")}
+      twin={{ command: "taskyard queues ls\ntaskyard stats --by queue", path: "/api/queues" }}
+    >
       {data === undefined && (error === null ? <Loading /> : <Broken error={error} retry={() => void refetch()} />)}
       {data?.queues.length === 0 && (
         <Empty
           icon={Inbox}
-          title="No queue yet"
+          title={say("No queue yet")}
           command="taskyard enqueue research --prompt 'Compare the three vendors'"
         >
-          A queue is there as soon as a task is put into it:
+          {say("A queue is there as soon as a task is put into it:")}
         </Empty>
       )}
       {data !== undefined && data.queues.length > 0 && (
@@ -39,13 +43,13 @@ export function QueueList() {
           <table className="table gate-table">
             <thead>
               <tr>
-                <th>Queue</th>
-                <th>State</th>
-                <th className="number">Ready</th>
-                <th className="number">Completed</th>
-                <th>Last hour</th>
+                <th>{say("Queue")}</th>
+                <th>{say("State")}</th>
+                <th className="number">{say("Ready")}</th>
+                <th className="number">{say("Completed")}</th>
+                <th>{say("Last hour")}</th>
                 <th>
-                  <span className="sr-only">Actions</span>
+                  <span className="sr-only">{say("Actions")}</span>
                 </th>
               </tr>
             </thead>
@@ -56,7 +60,7 @@ export function QueueList() {
                     <Link className="row-name" to={`/tasks?queue=${encodeURIComponent(queue.queue)}`}>
                       {queue.queue}
                     </Link>{" "}
-                    <span className="chip" title="The preset that its new tasks follow">
+                    <span className="chip" title={say("The preset that its new tasks follow")}>
                       {queue.preset}
                     </span>
                   </td>
@@ -67,13 +71,13 @@ export function QueueList() {
                     />
                   </td>
                   <td className="number">
-                    {count(queue.ready)} <span className="gate-unit">ready</span>
+                    {count(queue.ready)} <span className="gate-unit">{say("ready")}</span>
                   </td>
                   <td className="number">
-                    {rate(series.data?.shares?.[queue.queue])} <span className="gate-unit">completed</span>
+                    {rate(series.data?.shares?.[queue.queue])} <span className="gate-unit">{say("completed")}</span>
                   </td>
                   <td>
-                    <Sparkline {...(series.data?.shares?.[queue.queue] ?? NOTHING)} over="the last hour" />
+                    <Sparkline {...(series.data?.shares?.[queue.queue] ?? NOTHING)} over={say("the last hour")} />
                   </td>
                   <td className="gate-actions">{queue.paused ? <Resume queue={queue} /> : <Pause queue={queue} />}</td>
                 </tr>
@@ -89,16 +93,18 @@ export function QueueList() {
 function Pause({ queue: { queue } }: { queue: Queue }) {
   return (
     <Action
-      label="Pause"
+      label={say("Pause")}
       icon={CirclePause}
       needs="operate"
       small
-      title={`Pause ${queue}`}
+      title={say("Pause {queue}", { queue })}
       command={`taskyard queues pause ${quoted(queue)}`}
       run={() => pauseQueue(queue)}
-      done={`${queue} is paused`}
+      done={say("{queue} is paused", { queue })}
     >
-      <p>Nothing more is handed out of it. What is claimed or running goes on, and tasks can still be put in.</p>
+      <p>
+        {say("Nothing more is handed out of it. What is claimed or running goes on, and tasks can still be put in.")}
+      </p>
     </Action>
   );
 }
@@ -106,16 +112,16 @@ function Pause({ queue: { queue } }: { queue: Queue }) {
 function Resume({ queue: { queue } }: { queue: Queue }) {
   return (
     <Action
-      label="Resume"
+      label={say("Resume")}
       icon={CirclePlay}
       needs="operate"
       small
-      title={`Resume ${queue}`}
+      title={say("Resume {queue}", { queue })}
       command={`taskyard queues resume ${quoted(queue)}`}
       run={() => resumeQueue(queue)}
-      done={`${queue} flows again`}
+      done={say("{queue} flows again", { queue })}
     >
-      <p>Its tasks are handed out again.</p>
+      <p>{say("Its tasks are handed out again.")}</p>
     </Action>
   );
 }

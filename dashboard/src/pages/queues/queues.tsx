@@ -1,4 +1,5 @@
 /** What holds work back: paused queues, open breakers, throttles, and what was done to them. */
+import { say } from "@/language/say";
 import { ViewerNote } from "@/parts/action";
 import { Page } from "@/parts/page";
 
@@ -10,7 +11,11 @@ import { Throttles } from "./throttles";
 
 export default function Queues() {
   return (
-    <Page title="Queues" heading="Queues, breakers, throttles" lead="What may hold work back, and what was done to it.">
+    <Page
+      title={say("Queues")}
+      heading={say("Queues, breakers, throttles")}
+      lead={say("What may hold work back, and what was done to it.")}
+    >
       <ViewerNote />
       <QueueList />
       <div className="gates">

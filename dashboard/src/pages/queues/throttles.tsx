@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Gauge } from "lucide-react";
 
 import { throttles } from "@/api/gates";
+import { say } from "@/language/say";
 import { useEvery } from "@/live/live";
 import { Broken, Empty, Loading } from "@/parts/empty";
 import { Card } from "@/parts/page";
@@ -12,12 +13,13 @@ const AGAIN = 5_000; // milliseconds: that one is over is no event
 export function Throttles() {
   const { data, error, refetch } = useQuery({ ...throttles, refetchInterval: useEvery(AGAIN) });
   return (
-    <Card title="Throttles">
+    <Card title={say("Throttles")}>
       {data === undefined && (error === null ? <Loading /> : <Broken error={error} retry={() => void refetch()} />)}
       {data?.throttles.length === 0 && (
-        <Empty icon={Gauge} title="Nothing is slowed down">
-          When a provider answers with a rate limit, tasks of that type and model wait until it is over. They lose no
-          attempt.
+        <Empty icon={Gauge} title={say("Nothing is slowed down")}>
+          {say(
+            "When a provider answers with a rate limit, tasks of that type and model wait until it is over. They lose no attempt.",
+          )}
         </Empty>
       )}
       {data !== undefined && data.throttles.length > 0 && (
@@ -25,16 +27,16 @@ export function Throttles() {
           <table className="table">
             <thead>
               <tr>
-                <th>Type</th>
-                <th>Model</th>
-                <th>Until</th>
+                <th>{say("Type")}</th>
+                <th>{say("Model")}</th>
+                <th>{say("Until")}</th>
               </tr>
             </thead>
             <tbody>
               {data.throttles.map((throttle) => (
                 <tr key={`${throttle.type} ${throttle.model}`}>
                   <td>{throttle.type}</td>
-                  <td>{throttle.model ?? <span className="quiet">any</span>}</td>
+                  <td>{throttle.model ?? <span className="quiet">{say("any")}</span>}</td>
                   <td>
                     <Ago at={throttle.until} />{" "}
                     <span className="quiet">

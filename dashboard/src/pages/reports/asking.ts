@@ -1,5 +1,6 @@
 /** What a report is asked for, as it stands in the address; and the command and the call that give the same. */
 import type { Asked, ReportField, ReportFilter } from "@/api/reports";
+import { say } from "@/language/say";
 import { quoted } from "@/parts/copy";
 
 export const REPORT_FIELDS: readonly ReportField[] = ["type", "agent", "queue", "subject", "tag", "reason"];
@@ -81,18 +82,18 @@ export function asPath(question: Question): string {
 }
 
 const WORDS: Record<string, string> = {
-  tasks: "Tasks",
-  attempts: "Attempts",
-  completed: "Completed",
-  failed: "Failed",
-  cost: "Cost",
-  duration: "Duration",
-  wait: "Wait",
+  tasks: say("Tasks"),
+  attempts: say("Attempts"),
+  completed: say("Completed"),
+  failed: say("Failed"),
+  cost: say("Cost"),
+  duration: say("Duration"),
+  wait: say("Wait"),
 };
 
 export function measureWords(measure: string): string {
   const [name = "", share] = measure.split("_");
   const word = WORDS[name] ?? name;
   if (share !== undefined) return `${word} ${share}`;
-  return name === "cost" || name === "duration" || name === "wait" ? `${word}, sum` : word;
+  return name === "cost" || name === "duration" || name === "wait" ? say("{measure}, sum", { measure: word }) : word;
 }

@@ -1,5 +1,6 @@
 /** A report as a picture: over the days where it is by day, else as bars. */
 import type { Report, ReportRow } from "@/api/reports";
+import { say } from "@/language/say";
 import { Chart, type Series } from "@/parts/chart";
 import { cents, inShort, span } from "@/parts/format";
 import { Shares } from "@/parts/shares";
@@ -8,7 +9,7 @@ import { measureWords } from "./asking";
 
 const TONES: readonly Series["tone"][] = ["accent", "good", "warn", "sky", "busy", "bad"];
 const BARS = 12;
-const NONE = "none";
+const NONE = say("none");
 
 export function nameOfGroup(group: readonly (string | null)[]): string {
   return group.map((each) => each ?? NONE).join(" · ");
@@ -41,7 +42,7 @@ export function Drawn({ report, measure }: { report: Report; measure: string }) 
   const isSum = !measure.includes("_p");
   return (
     <Chart
-      label={`${measureWords(measure)} by day`}
+      label={say("{measure} by day", { measure: measureWords(measure) })}
       at={days.map((each) => `${each}T00:00:00Z`)}
       series={others.map(([name, values], index) => ({
         name: name === "" ? measureWords(measure) : name,

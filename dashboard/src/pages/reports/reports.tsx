@@ -5,11 +5,12 @@ import { useMemo } from "react";
 import { useSearchParams } from "react-router";
 
 import { report, type Report, type ReportField } from "@/api/reports";
+import { say } from "@/language/say";
 import { serverNow } from "@/live/clock";
 import { csvOf, saveFile } from "@/parts/download";
 import { Broken, Empty, Loading } from "@/parts/empty";
 import { FilterFields, useAddressFilter, type FilterFieldWords } from "@/parts/filter-fields";
-import { count, plural } from "@/parts/format";
+import { count } from "@/parts/format";
 import { Card, Page } from "@/parts/page";
 import { SavedViews } from "@/parts/saved-views";
 
@@ -32,16 +33,16 @@ import "./reports.css";
 type Field = ReportField | "since" | "until";
 const NAMES: readonly Field[] = [...REPORT_FIELDS, "since", "until"];
 const FIELDS: readonly FilterFieldWords<Field>[] = [
-  { name: "type", label: "Type", hint: "code" },
-  { name: "agent", label: "Agent", hint: "coder" },
-  { name: "queue", label: "Queue", hint: "default" },
-  { name: "subject", label: "Subject", hint: "issue:42" },
-  { name: "tag", label: "Tag", hint: "nightly" },
-  { name: "reason", label: "Failed for", hint: "timeout" },
-  { name: "since", label: "From", hint: "", type: "datetime-local" },
-  { name: "until", label: "Until", hint: "", type: "datetime-local" },
+  { name: "type", label: say("Type"), hint: "code" },
+  { name: "agent", label: say("Agent"), hint: "coder" },
+  { name: "queue", label: say("Queue"), hint: "default" },
+  { name: "subject", label: say("Subject"), hint: "issue:42" },
+  { name: "tag", label: say("Tag"), hint: "nightly" },
+  { name: "reason", label: say("Failed for"), hint: "timeout" },
+  { name: "since", label: say("From"), hint: "", type: "datetime-local" },
+  { name: "until", label: say("Until"), hint: "", type: "datetime-local" },
 ];
-const SOURCE_WORDS = { attempts: "Attempts", days: "Stored days" };
+const SOURCE_WORDS = { attempts: say("Attempts"), days: say("Stored days") };
 
 export default function Reports() {
   const [params, setParams] = useSearchParams();
@@ -60,8 +61,8 @@ export default function Reports() {
 
   return (
     <Page
-      title="Reports"
-      lead="What was done, what it cost and how long it took."
+      title={say("Reports")}
+      lead={say("What was done, what it cost and how long it took.")}
       actions={<SavedViews page="reports" />}
       twin={{ command: asCommand(question), path: asPath(question) }}
     >
@@ -70,8 +71,8 @@ export default function Reports() {
       {error !== null && <Broken error={error} retry={() => void refetch()} />}
       {error === null && data === undefined && <Loading rows={8} />}
       {error === null && data?.rows.length === 0 && (
-        <Empty icon={ChartColumn} title="Nothing was measured" command={asCommand(question)}>
-          No attempt ended in this time that matches.
+        <Empty icon={ChartColumn} title={say("Nothing was measured")} command={asCommand(question)}>
+          {say("No attempt ended in this time that matches.")}
         </Empty>
       )}
       {error === null && data !== undefined && data.rows.length > 0 && (
@@ -93,7 +94,7 @@ function Asking({ question, set }: AskingProps) {
   return (
     <div className="reports-asking">
       <div className="reports-line">
-        <div className="segments" role="group" aria-label="Time">
+        <div className="segments" role="group" aria-label={say("Time")}>
           {PERIODS.map((each) => (
             <button
               key={each}
@@ -105,7 +106,7 @@ function Asking({ question, set }: AskingProps) {
             </button>
           ))}
         </div>
-        <div className="segments" role="group" aria-label="Read from">
+        <div className="segments" role="group" aria-label={say("Read from")}>
           {SOURCES.map((each) => (
             <button
               key={each}
@@ -119,7 +120,7 @@ function Asking({ question, set }: AskingProps) {
         </div>
       </div>
       <fieldset className="reports-choice">
-        <legend>Group by, up to {MOST_GROUPINGS}</legend>
+        <legend>{say("Group by, up to {number}", { number: MOST_GROUPINGS })}</legend>
         {GROUPINGS.map((each) => (
           <label key={each} className="check">
             <input
@@ -136,7 +137,7 @@ function Asking({ question, set }: AskingProps) {
         ))}
       </fieldset>
       <fieldset className="reports-choice">
-        <legend>Measures</legend>
+        <legend>{say("Measures")}</legend>
         {MEASURES.map((each) => (
           <label key={each} className="check">
             <input
@@ -165,15 +166,17 @@ function Answer({ answer, question, onChart }: AnswerProps) {
     <>
       {answer.is_cut && (
         <p className="note tone-info">
-          The newest {count(answer.read)} tasks that match are counted; there are more. Narrow the time down, or read
-          from stored days.
+          {say(
+            "The newest {tasks} tasks that match are counted; there are more. Narrow the time down, or read from stored days.",
+            { tasks: count(answer.read) },
+          )}
         </p>
       )}
       <Card
-        title="Chart"
+        title={say("Chart")}
         aside={
           <label>
-            <span className="sr-only">Measure that is drawn</span>
+            <span className="sr-only">{say("Measure that is drawn")}</span>
             <select value={chart} onChange={(event) => onChart(event.target.value)}>
               {answer.measures.map((each) => (
                 <option key={each} value={each}>
@@ -188,10 +191,15 @@ function Answer({ answer, question, onChart }: AnswerProps) {
           <Drawn report={answer} measure={chart} />
         </div>
       </Card>
-      <Card title={plural(answer.rows.length + answer.rows_left_out, "row")} aside={<Export answer={answer} />}>
+      <Card
+        title={say("{rows|# row|# rows}", { rows: answer.rows.length + answer.rows_left_out })}
+        aside={<Export answer={answer} />}
+      >
         <Rows answer={answer} />
         {answer.rows_left_out > 0 && (
-          <p className="note tone-info">{count(answer.rows_left_out)} more rows are left out, and in the total.</p>
+          <p className="note tone-info">
+            {say("{rows|# more row is|# more rows are} left out, and in the total.", { rows: answer.rows_left_out })}
+          </p>
         )}
       </Card>
     </>
@@ -210,7 +218,7 @@ function Rows({ answer }: { answer: Report }) {
                 {each}
               </th>
             ))}
-            {answer.by.length === 0 && <th scope="col">of</th>}
+            {answer.by.length === 0 && <th scope="col">{say("of // heading of a column")}</th>}
             {answer.measures.map((each) => (
               <th key={each} scope="col" className="number">
                 {measureWords(each)}
@@ -222,9 +230,9 @@ function Rows({ answer }: { answer: Report }) {
           {answer.rows.map((row) => (
             <tr key={JSON.stringify(row.group)}>
               {row.group.map((each, index) => (
-                <td key={index}>{each ?? <span className="quiet">none</span>}</td>
+                <td key={index}>{each ?? <span className="quiet">{say("none")}</span>}</td>
               ))}
-              {row.group.length === 0 && <td>everything</td>}
+              {row.group.length === 0 && <td>{say("everything")}</td>}
               <Values answer={answer} values={row.values} />
             </tr>
           ))}
@@ -233,7 +241,7 @@ function Rows({ answer }: { answer: Report }) {
           <tfoot>
             <tr>
               <th scope="row" colSpan={answer.by.length}>
-                In all
+                {say("In all")}
               </th>
               <Values answer={answer} values={answer.total.values} />
             </tr>
@@ -261,7 +269,7 @@ function Export({ answer }: { answer: Report }) {
   return (
     <div className="reports-line">
       <button type="button" className="button small" onClick={() => saveFile("report.csv", "text/csv", csv())}>
-        <Download aria-hidden /> CSV
+        <Download aria-hidden /> {say("CSV")}
       </button>
       <button
         type="button"

@@ -2,6 +2,7 @@
 import { Link } from "react-router";
 
 import type { Fire } from "@/api/sources";
+import { say } from "@/language/say";
 import { decimal, shortId } from "@/parts/format";
 import type { Tone } from "@/parts/status";
 import { At } from "@/parts/time";
@@ -15,7 +16,7 @@ const TONES: Record<Fire["outcome"], Tone> = {
 };
 
 export function Fires({ fires }: { fires: readonly Fire[] }) {
-  if (fires.length === 0) return <p className="quiet">It has not fired yet.</p>;
+  if (fires.length === 0) return <p className="quiet">{say("It has not fired yet.")}</p>;
   return (
     <>
       <History fires={fires} />
@@ -40,7 +41,7 @@ function History({ fires }: { fires: readonly Fire[] }) {
   const [first, last] = [ordered[0], ordered.at(-1)];
   const fired = fires.filter(({ outcome }) => outcome === "fired").length;
   const hours = first && last ? (Date.parse(last.at) - Date.parse(first.at)) / 3_600_000 : 0;
-  const rate = hours > 0 ? `, about ${decimal(((fires.length - 1) / hours) * 24)} a day` : "";
+  const rate = hours > 0 ? `, ${say("about {rate} a day", { rate: decimal(((fires.length - 1) / hours) * 24) })}` : "";
   return (
     <p className="source-history">
       <span aria-hidden>
@@ -49,7 +50,8 @@ function History({ fires }: { fires: readonly Fire[] }) {
         ))}
       </span>
       <span className="quiet">
-        {fired} of the last {fires.length} fired{rate}
+        {say("{fired} of the last {fires} fired", { fired, fires: fires.length })}
+        {rate}
       </span>
     </p>
   );

@@ -2,6 +2,7 @@
 import { Play } from "lucide-react";
 
 import { pauseSchedule, removeSchedule, resumeSchedule, runSchedule, type Schedule } from "@/api/sources";
+import { say } from "@/language/say";
 import { Action } from "@/parts/action";
 
 import { EditSchedule } from "./schedule-form";
@@ -12,9 +13,9 @@ const STEERING: Steering = {
   pause: pauseSchedule,
   resume: resumeSchedule,
   remove: removeSchedule,
-  whilePaused: "No time of it fires until it is resumed. What it has made goes on.",
-  onceResumed: "It goes on from now. The times that passed meanwhile are not made up for.",
-  resumed: "goes on",
+  whilePaused: say("No time of it fires until it is resumed. What it has made goes on."),
+  onceResumed: say("It goes on from now. The times that passed meanwhile are not made up for."),
+  resumed: (id) => say("{id} goes on", { id }),
 };
 
 export function ScheduleActions({ schedule }: { schedule: Schedule }) {
@@ -23,16 +24,16 @@ export function ScheduleActions({ schedule }: { schedule: Schedule }) {
     <>
       <EditSchedule schedule={schedule} />
       <Action
-        label="Run now"
+        label={say("Run now")}
         icon={Play}
         needs="steer"
         small
-        title={`Run ${id} now`}
+        title={say("Run {id} now", { id })}
         command={`taskyard schedules run ${id}`}
         run={() => runSchedule(id)}
-        done={`${id} was run`}
+        done={say("{id} was run", { id })}
       >
-        <p>It makes its work once, at once. Its own times stay as they are.</p>
+        <p>{say("It makes its work once, at once. Its own times stay as they are.")}</p>
       </Action>
       <SourceActions id={id} isPaused={paused} steering={STEERING} />
     </>

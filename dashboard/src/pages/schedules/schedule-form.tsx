@@ -5,6 +5,7 @@ import { useEffect, useState } from "react";
 
 import { wordsOf } from "@/api/problem";
 import { addSchedule, preview, type Schedule, type ScheduleDraft } from "@/api/sources";
+import { say } from "@/language/say";
 import { Labelled } from "@/pages/new/task-form";
 import { Action } from "@/parts/action";
 import { quoted } from "@/parts/copy";
@@ -30,14 +31,14 @@ interface Asked {
 }
 
 const MISFIRES: Record<Misfire, string> = {
-  skip: "skip them",
-  once: "make up for them once",
-  all: "make up for all of them",
+  skip: say("skip them"),
+  once: say("make up for them once"),
+  all: say("make up for all of them"),
 };
 const BUSY: Record<Busy, string> = {
-  allow: "let both run",
-  skip: "skip the new one",
-  replace: "cancel the old one",
+  allow: say("let both run"),
+  skip: say("skip the new one"),
+  replace: say("cancel the old one"),
 };
 
 export function AddSchedule() {
@@ -77,15 +78,15 @@ function ScheduleForm({ start, work, isNew, paused = false }: ScheduleFormProps)
 
   return (
     <Action
-      label={isNew ? "Add" : `Edit ${start.id}`}
+      label={isNew ? say("Add") : say("Edit {id}", { id: start.id })}
       icon={isNew ? Plus : Pencil}
       needs="operate"
       small
       bare={!isNew}
       wide
       startsOpen={wanted}
-      title={isNew ? "Add a schedule" : `Edit ${start.id}`}
-      confirm={isNew ? "Add it" : "Change it"}
+      title={isNew ? say("Add a schedule") : say("Edit {id}", { id: start.id })}
+      confirm={isNew ? say("Add it") : say("Change it")}
       command={commandOf(asked, when, made, isNew)}
       ready={asked.id !== "" && asked.when.trim() !== "" && made !== null}
       onOpen={() => {
@@ -93,18 +94,18 @@ function ScheduleForm({ start, work, isNew, paused = false }: ScheduleFormProps)
         setMade(work);
       }}
       run={() => addSchedule(draft)}
-      done={() => (isNew ? `${asked.id} is added` : `${asked.id} is changed`)}
+      done={() => (isNew ? say("{id} is added", { id: asked.id }) : say("{id} is changed", { id: asked.id }))}
     >
       <div className="schedule-form">
-        <Labelled label="Name" hint="Letters, digits, dots and dashes">
+        <Labelled label={say("Name")} hint={say("Letters, digits, dots and dashes")}>
           {(id) => (
             <input id={id} value={asked.id} readOnly={!isNew} onChange={(event) => set("id", event.target.value)} />
           )}
         </Labelled>
-        <Labelled label="When" hint="every weekday at 9am · every 15 minutes · 30 2 * * *">
+        <Labelled label={say("When")} hint={say("every weekday at 9am · every 15 minutes · 30 2 * * *")}>
           {(id) => <input id={id} value={asked.when} onChange={(event) => set("when", event.target.value)} />}
         </Labelled>
-        <Labelled label="Time zone">
+        <Labelled label={say("Time zone")}>
           {(id) => (
             <select id={id} value={asked.zone} onChange={(event) => set("zone", event.target.value)}>
               {[...new Set([asked.zone, ...zones()])].map((each) => (
@@ -113,7 +114,7 @@ function ScheduleForm({ start, work, isNew, paused = false }: ScheduleFormProps)
             </select>
           )}
         </Labelled>
-        <Labelled label="Times that were missed">
+        <Labelled label={say("Times that were missed")}>
           {(id) => (
             <select
               id={id}
@@ -128,7 +129,7 @@ function ScheduleForm({ start, work, isNew, paused = false }: ScheduleFormProps)
             </select>
           )}
         </Labelled>
-        <Labelled label="… within seconds">
+        <Labelled label={say("… within seconds")}>
           {(id) => (
             <input
               id={id}
@@ -139,7 +140,7 @@ function ScheduleForm({ start, work, isNew, paused = false }: ScheduleFormProps)
             />
           )}
         </Labelled>
-        <Labelled label="If the last is still going">
+        <Labelled label={say("If the last is still going")}>
           {(id) => (
             <select id={id} value={asked.busy} onChange={(event) => set("busy", event.target.value as Asked["busy"])}>
               {Object.entries(BUSY).map(([value, words]) => (
@@ -173,14 +174,14 @@ function NextTimes({ when, zone }: { when: string; zone: string }) {
           <p>
             <b>{whenInWords(data)}</b>
           </p>
-          <ol aria-label="Next times">
+          <ol aria-label={say("Next times")}>
             {data.next_times.map((at) => (
               <li key={at}>
                 <time dateTime={at}>{dayInWords(at, zone)}</time>
               </li>
             ))}
           </ol>
-          {data.next_times.length === 0 && <p className="quiet">It never comes.</p>}
+          {data.next_times.length === 0 && <p className="quiet">{say("It never comes.")}</p>}
         </>
       )}
     </div>

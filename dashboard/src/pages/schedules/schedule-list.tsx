@@ -3,6 +3,7 @@ import { CalendarClock } from "lucide-react";
 import { Link } from "react-router";
 
 import { schedule as scheduleOf, schedules, type Schedule } from "@/api/sources";
+import { say } from "@/language/say";
 import { Broken, Empty, Loading } from "@/parts/empty";
 import { shortId, span } from "@/parts/format";
 import { Card } from "@/parts/page";
@@ -19,11 +20,15 @@ const EXAMPLE =
 export function ScheduleList() {
   const { data, error, refetch } = useQuery(schedules);
   return (
-    <Card title="Schedules" aside={<AddSchedule />} twin={{ command: "taskyard schedules ls", path: "/api/schedules" }}>
+    <Card
+      title={say("Schedules")}
+      aside={<AddSchedule />}
+      twin={{ command: "taskyard schedules ls", path: "/api/schedules" }}
+    >
       {data === undefined && (error === null ? <Loading /> : <Broken error={error} retry={() => void refetch()} />)}
       {data?.schedules.length === 0 && (
-        <Empty icon={CalendarClock} title="No schedule yet" command={EXAMPLE}>
-          A schedule makes a task or a DAG at certain times, once each, however many servers there are:
+        <Empty icon={CalendarClock} title={say("No schedule yet")} command={EXAMPLE}>
+          {say("A schedule makes a task or a DAG at certain times, once each, however many servers there are:")}
         </Empty>
       )}
       <ul>
@@ -51,31 +56,29 @@ function NextAndLast({ schedule: { next_at: next, last_run: last } }: { schedule
     <>
       {last !== null && (
         <span>
-          last <Link to={last.startsWith("dag_") ? `/dags/${last}` : `/tasks/${last}`}>{shortId(last)}</Link>
+          {say("last {last}", {
+            last: <Link to={last.startsWith("dag_") ? `/dags/${last}` : `/tasks/${last}`}>{shortId(last)}</Link>,
+          })}
         </span>
       )}
-      <span>{next === null ? "no next time" : <NextTime at={next} />}</span>
+      <span>{next === null ? say("no next time") : <NextTime at={next} />}</span>
     </>
   );
 }
 
 function NextTime({ at }: { at: string }) {
-  return (
-    <>
-      next <Ago at={at} />
-    </>
-  );
+  return <>{say("next {ago}", { ago: <Ago at={at} /> })}</>;
 }
 
 const MISFIRES: Record<string, string> = {
-  skip: "are skipped",
-  once: "are made up for once",
-  all: "are all made up for",
+  skip: say("are skipped"),
+  once: say("are made up for once"),
+  all: say("are all made up for"),
 };
 const BUSY: Record<string, string> = {
-  allow: "both run",
-  skip: "the new one is skipped",
-  replace: "the old one is cancelled",
+  allow: say("both run"),
+  skip: say("the new one is skipped"),
+  replace: say("the old one is cancelled"),
 };
 
 function Details({ schedule }: { schedule: Schedule }) {
@@ -83,22 +86,26 @@ function Details({ schedule }: { schedule: Schedule }) {
   return (
     <>
       <dl className="facts">
-        <dt>Next times</dt>
+        <dt>{say("Next times")}</dt>
         <dd className="source-times">
           {data?.next_times.map((time) => (
             <At key={time} at={time} />
           ))}
-          {data?.next_times.length === 0 && <span className="quiet">none</span>}
+          {data?.next_times.length === 0 && <span className="quiet">{say("none")}</span>}
         </dd>
-        <dt>Written as</dt>
+        <dt>{say("Written as")}</dt>
         <dd>
-          <code>{schedule.cron ?? schedule.when}</code> <span className="quiet">in {schedule.timezone}</span>
+          <code>{schedule.cron ?? schedule.when}</code>{" "}
+          <span className="quiet">{say("in {timezone}", { timezone: schedule.timezone })}</span>
         </dd>
-        <dt>Missed times</dt>
+        <dt>{say("Missed times")}</dt>
         <dd>
-          {MISFIRES[schedule.misfire] ?? schedule.misfire} within {span(schedule.misfire_window_sec)}
+          {say("{what} within {time}", {
+            what: MISFIRES[schedule.misfire] ?? schedule.misfire,
+            time: span(schedule.misfire_window_sec),
+          })}
         </dd>
-        <dt>If the last is still going</dt>
+        <dt>{say("If the last is still going")}</dt>
         <dd>{BUSY[schedule.busy] ?? schedule.busy}</dd>
         <MadeBy by={schedule.created_by} at={schedule.created_at} />
       </dl>

@@ -1,4 +1,5 @@
 /** What puts work in by itself, in plain words. */
+import { say } from "@/language/say";
 import { ViewerNote } from "@/parts/action";
 import { Page } from "@/parts/page";
 
@@ -9,9 +10,9 @@ import { TriggerList } from "./trigger-list";
 export default function Schedules() {
   return (
     <Page
-      title="Schedules"
-      heading="Schedules and triggers"
-      lead="What puts work in by itself: by the clock, or when something happens."
+      title={say("Schedules")}
+      heading={say("Schedules and triggers")}
+      lead={say("What puts work in by itself: by the clock, or when something happens.")}
     >
       <ViewerNote />
       <ScheduleList />

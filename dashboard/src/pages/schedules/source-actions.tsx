@@ -1,6 +1,7 @@
 /** What can be done to a schedule and to a trigger alike: paused, resumed, removed. */
 import { CirclePause, CirclePlay, Trash2 } from "lucide-react";
 
+import { say } from "@/language/say";
 import { Action } from "@/parts/action";
 
 /** How one kind of source is steered, and what that means for it. */
@@ -11,7 +12,7 @@ export interface Steering {
   remove: (id: string) => Promise<unknown>;
   whilePaused: string;
   onceResumed: string;
-  resumed: string; // what it does again
+  resumed: (id: string) => string;
 }
 
 interface SourceActionsProps {
@@ -25,45 +26,45 @@ export function SourceActions({ id, isPaused, steering }: SourceActionsProps) {
     <>
       {isPaused ? (
         <Action
-          label="Resume"
+          label={say("Resume")}
           icon={CirclePlay}
           needs="operate"
           small
-          title={`Resume ${id}`}
+          title={say("Resume {id}", { id })}
           command={`taskyard ${steering.group} resume ${id}`}
           run={() => steering.resume(id)}
-          done={`${id} ${steering.resumed}`}
+          done={steering.resumed(id)}
         >
           <p>{steering.onceResumed}</p>
         </Action>
       ) : (
         <Action
-          label="Pause"
+          label={say("Pause")}
           icon={CirclePause}
           needs="operate"
           small
-          title={`Pause ${id}`}
+          title={say("Pause {id}", { id })}
           command={`taskyard ${steering.group} pause ${id}`}
           run={() => steering.pause(id)}
-          done={`${id} is paused`}
+          done={say("{id} is paused", { id })}
         >
           <p>{steering.whilePaused}</p>
         </Action>
       )}
       <Action
-        label={`Remove ${id}`}
+        label={say("Remove {id}", { id })}
         icon={Trash2}
         needs="operate"
         small
         bare
         danger
-        title={`Remove ${id}`}
-        confirm="Remove"
+        title={say("Remove {id}", { id })}
+        confirm={say("Remove")}
         command={`taskyard ${steering.group} rm ${id}`}
         run={() => steering.remove(id)}
-        done={`${id} is removed`}
+        done={say("{id} is removed", { id })}
       >
-        <p>It ends for good. What it has made stays.</p>
+        <p>{say("It ends for good. What it has made stays.")}</p>
       </Action>
     </>
   );

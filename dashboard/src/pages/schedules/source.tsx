@@ -3,6 +3,7 @@ import { useId, type ReactNode } from "react";
 import { useSearchParams } from "react-router";
 
 import type { Fire } from "@/api/sources";
+import { say } from "@/language/say";
 import { Id } from "@/parts/copy";
 import { Json } from "@/parts/json";
 import { StatusBadge } from "@/parts/status";
@@ -40,7 +41,7 @@ export function Source({ kind, id, isPaused, when, makes, aside, actions, childr
           <strong className="clip">{id}</strong>
         </button>
         <span className="source-words">
-          {when} <span className="quiet">makes {makes}</span>
+          {when} <span className="quiet">{say("makes {makes}", { makes })}</span>
         </span>
         <span className="source-aside quiet">{isPaused ? <StatusBadge status="paused" /> : aside}</span>
         <span className="source-actions">{actions}</span>
@@ -59,7 +60,7 @@ export function Source({ kind, id, isPaused, when, makes, aside, actions, childr
 export function MadeBy({ by, at }: { by: string; at: string }) {
   return (
     <>
-      <dt>Made by</dt>
+      <dt>{say("Made by")}</dt>
       <dd>
         {by} <Ago at={at} />
       </dd>
@@ -72,11 +73,11 @@ export function MakesAndMade({ template, fires }: { template: unknown; fires: re
   return (
     <>
       <div>
-        <h3>Makes</h3>
-        <Json value={template} label="template" />
+        <h3>{say("Makes")}</h3>
+        <Json value={template} label={say("template")} />
       </div>
       <div>
-        <h3>Last fires</h3>
+        <h3>{say("Last fires")}</h3>
         {fires && <Fires fires={fires} />}
       </div>
     </>

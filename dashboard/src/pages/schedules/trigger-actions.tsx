@@ -3,6 +3,7 @@ import { Zap } from "lucide-react";
 import { useId, useRef, useState } from "react";
 
 import { fireTrigger, pauseTrigger, removeTrigger, resumeTrigger, type Trigger } from "@/api/sources";
+import { say } from "@/language/say";
 import { Action } from "@/parts/action";
 import { quoted } from "@/parts/copy";
 
@@ -14,10 +15,13 @@ const STEERING: Steering = {
   pause: pauseTrigger,
   resume: resumeTrigger,
   remove: removeTrigger,
-  whilePaused: "Nothing fires it until it is resumed.",
-  onceResumed: "It fires again, on what comes from now on.",
-  resumed: "listens again",
+  whilePaused: say("Nothing fires it until it is resumed."),
+  onceResumed: say("It fires again, on what comes from now on."),
+  resumed: (id) => say("{id} listens again", { id }),
 };
+
+const DONE = (outcome: string) => say("It has {outcome}", { outcome });
+const TRIED = (outcome: string) => say("It would have {outcome}", { outcome });
 
 export function TriggerActions({ trigger }: { trigger: Trigger }) {
   const { id, paused } = trigger;
@@ -38,23 +42,23 @@ function FireByHand({ id }: { id: string }) {
   const data = objectIn(text);
   return (
     <Action
-      label="Fire"
+      label={say("Fire")}
       icon={Zap}
       needs="steer"
       small
-      title={`Fire ${id} by hand`}
-      confirm={isTrial ? "Try it" : "Fire"}
+      title={say("Fire {id} by hand", { id })}
+      confirm={isTrial ? say("Try it") : say("Fire")}
       command={`taskyard triggers fire ${id} --data ${quoted(text)}${isTrial ? " --dry-run" : ""}`}
       ready={data !== null}
       run={async () => {
         const fire = await fireTrigger(id, data ?? {}, isTrial);
-        said.current = `${isTrial ? "It would have" : "It has"} ${fire.outcome}${fire.why === "" ? "" : `: ${fire.why}`}`;
+        said.current = (isTrial ? TRIED : DONE)(fire.outcome) + (fire.why === "" ? "" : `: ${fire.why}`);
       }}
       done={() => said.current}
     >
-      <p>What its template names must be there, as it would be in what comes.</p>
+      <p>{say("What its template names must be there, as it would be in what comes.")}</p>
       <div className="field">
-        <label htmlFor={field}>Data (a JSON object)</label>
+        <label htmlFor={field}>{say("Data (a JSON object)")}</label>
         <textarea
           id={field}
           className="mono"
@@ -67,7 +71,7 @@ function FireByHand({ id }: { id: string }) {
       </div>
       <label className="check">
         <input type="checkbox" checked={isTrial} onChange={(event) => setTrial(event.target.checked)} />
-        Only say what would come of it
+        {say("Only say what would come of it")}
       </label>
     </Action>
   );

@@ -3,6 +3,7 @@ import { Pencil, Plus } from "lucide-react";
 import { useState } from "react";
 
 import { addTrigger, type Trigger } from "@/api/sources";
+import { say } from "@/language/say";
 import { Labelled } from "@/pages/new/task-form";
 import { Action } from "@/parts/action";
 import { Command, quoted } from "@/parts/copy";
@@ -13,14 +14,14 @@ import { WorkForm, type Work } from "./work-form";
 
 /** What each source is asked, with an example to begin with. */
 const SOURCES: Record<string, { words: string; settings: Record<string, unknown> }> = {
-  webhook: { words: "A signed delivery comes", settings: { scheme: "standard" } },
-  dag: { words: "A DAG ends", settings: { status: ["completed"], tag: null, title: null, type: null } },
+  webhook: { words: say("A signed delivery comes"), settings: { scheme: "standard" } },
+  dag: { words: say("A DAG ends"), settings: { status: ["completed"], tag: null, title: null, type: null } },
   rule: {
-    words: "A figure turns bad",
+    words: say("A figure turns bad"),
     settings: { measure: "failure_rate", type: null, above: 0.4, over: 50, window_sec: 86_400 },
   },
   files: {
-    words: "A file changes",
+    words: say("A file changes"),
     settings: { path: "/var/spool/inbox", patterns: ["*"], changes: ["added", "modified"] },
   },
 };
@@ -57,15 +58,15 @@ function TriggerForm({ start, work, isNew, paused = false }: TriggerFormProps) {
   return (
     <>
       <Action
-        label={isNew ? "Add" : `Edit ${start.id}`}
+        label={isNew ? say("Add") : say("Edit {id}", { id: start.id })}
         icon={isNew ? Plus : Pencil}
         needs="operate"
         small
         bare={!isNew}
         wide
         startsOpen={wanted}
-        title={isNew ? "Add a trigger" : `Edit ${start.id}`}
-        confirm={isNew ? "Add it" : "Change it"}
+        title={isNew ? say("Add a trigger") : say("Edit {id}", { id: start.id })}
+        confirm={isNew ? say("Add it") : say("Change it")}
         command={commandOf(id, source, settings, only, made, isNew)}
         ready={isReady}
         onOpen={() => {
@@ -79,15 +80,15 @@ function TriggerForm({ start, work, isNew, paused = false }: TriggerFormProps) {
           const body = { id, source, settings: given.settings ?? {}, only: given.only, paused, replace: !isNew };
           setSecret(await addTrigger({ ...body, ...(made ?? {}) }));
         }}
-        done={() => (isNew ? `${id} is added` : `${id} is changed`)}
+        done={() => (isNew ? say("{id} is added", { id }) : say("{id} is changed", { id }))}
       >
         <div className="schedule-form">
-          <Labelled label="Name" hint="Letters, digits, dots and dashes">
+          <Labelled label={say("Name")} hint={say("Letters, digits, dots and dashes")}>
             {(field) => (
               <input id={field} value={id} readOnly={!isNew} onChange={(event) => setId(event.target.value)} />
             )}
           </Labelled>
-          <Labelled label="When">
+          <Labelled label={say("When")}>
             {(field) => (
               <select
                 id={field}
@@ -107,7 +108,7 @@ function TriggerForm({ start, work, isNew, paused = false }: TriggerFormProps) {
               </select>
             )}
           </Labelled>
-          <Labelled label="What it listens to (JSON)">
+          <Labelled label={say("What it listens to (JSON)")}>
             {(field) => (
               <textarea
                 id={field}
@@ -120,7 +121,10 @@ function TriggerForm({ start, work, isNew, paused = false }: TriggerFormProps) {
               />
             )}
           </Labelled>
-          <Labelled label="Only where (JSON)" hint='{"action": "opened"}: what stands at a path of what came'>
+          <Labelled
+            label={say("Only where (JSON)")}
+            hint={say("{example}: what stands at a path of what came", { example: '{"action": "opened"}' })}
+          >
             {(field) => (
               <textarea
                 id={field}
@@ -138,15 +142,15 @@ function TriggerForm({ start, work, isNew, paused = false }: TriggerFormProps) {
       </Action>
       <Dialog
         open={secret !== null}
-        title="The secret of the hook"
+        title={say("The secret of the hook")}
         onClose={() => setSecret(null)}
         footer={
           <button type="button" className="button primary" onClick={() => setSecret(null)}>
-            I have it
+            {say("I have it")}
           </button>
         }
       >
-        <p>Deliveries are signed with it. It is shown this once.</p>
+        <p>{say("Deliveries are signed with it. It is shown this once.")}</p>
         <Command text={secret ?? ""} />
       </Dialog>
     </>

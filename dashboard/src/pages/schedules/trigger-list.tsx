@@ -2,8 +2,9 @@ import { useQuery } from "@tanstack/react-query";
 import { Zap } from "lucide-react";
 
 import { trigger as triggerOf, triggers, type Trigger } from "@/api/sources";
+import { say } from "@/language/say";
 import { Broken, Empty, Loading } from "@/parts/empty";
-import { count } from "@/parts/format";
+
 import { Card } from "@/parts/page";
 import { Ago } from "@/parts/time";
 
@@ -15,16 +16,21 @@ import { conditionsInWords, makesInWords, triggerInWords } from "./words";
 export function TriggerList() {
   const { data, error, refetch } = useQuery(triggers);
   return (
-    <Card title="Triggers" aside={<AddTrigger />} twin={{ command: "taskyard triggers ls", path: "/api/triggers" }}>
+    <Card
+      title={say("Triggers")}
+      aside={<AddTrigger />}
+      twin={{ command: "taskyard triggers ls", path: "/api/triggers" }}
+    >
       {data === undefined && (error === null ? <Loading /> : <Broken error={error} retry={() => void refetch()} />)}
       {data?.triggers.length === 0 && (
         <Empty
           icon={Zap}
-          title="No trigger yet"
+          title={say("No trigger yet")}
           command="taskyard hooks add reviews --github --ready-made pull-request-opened"
         >
-          A trigger makes a task or a DAG when something happens: a signed delivery, a file, a DAG that ends, a figure
-          that turns bad. For pull requests on GitHub:
+          {say(
+            "A trigger makes a task or a DAG when something happens: a signed delivery, a file, a DAG that ends, a figure that turns bad. For pull requests on GitHub:",
+          )}
         </Empty>
       )}
       <ul>
@@ -55,7 +61,7 @@ function Details({ trigger }: { trigger: Trigger }) {
       <dl className="facts">
         {conditions.length > 0 && (
           <>
-            <dt>Only where</dt>
+            <dt>{say("Only where")}</dt>
             <dd>
               <ul>
                 {conditions.map((condition) => (
@@ -70,7 +76,7 @@ function Details({ trigger }: { trigger: Trigger }) {
         <Watched watched={data?.watched ?? null} />
         {typeof data?.passed_over === "string" && (
           <>
-            <dt>Last passed over</dt>
+            <dt>{say("Last passed over")}</dt>
             <dd>{data.passed_over}</dd>
           </>
         )}
@@ -85,14 +91,11 @@ function Watched({ watched }: { watched: Trigger["watched"] }) {
   if (watched === null) return null;
   return (
     <>
-      <dt>Seen since it last fired</dt>
+      <dt>{say("Seen since it last fired")}</dt>
       <dd>
-        {count(watched.attempts)} attempts{watched.mean !== null && `, mean ${watched.mean}`}
-        {watched.quiet_until !== null && (
-          <>
-            , quiet until <Ago at={watched.quiet_until} />
-          </>
-        )}
+        {say("{attempts|# attempt|# attempts}", { attempts: watched.attempts })}
+        {watched.mean !== null && `, ${say("mean {mean}", { mean: watched.mean })}`}
+        {watched.quiet_until !== null && <>, {say("quiet until {ago}", { ago: <Ago at={watched.quiet_until} /> })}</>}
       </dd>
     </>
   );

@@ -3,6 +3,7 @@ import { useState } from "react";
 
 import type { Draft } from "@/api/new-work";
 import { JsonEditor, useRead } from "@/editor/json-editor";
+import { say } from "@/language/say";
 import { Tabs } from "@/parts/tabs";
 import { TaskForm } from "@/pages/new/task-form";
 import { textOf } from "@/pages/new/draft-text";
@@ -36,23 +37,23 @@ export function WorkForm({ start, onChange }: WorkFormProps) {
   return (
     <div className="new-work">
       <Tabs
-        label="What it makes"
+        label={say("What it makes")}
         chosen={view}
         onChoose={(name) => {
           if ((name === "dag") !== (view === "dag")) change(textOf(name === "dag" ? A_DAG : { type: "" }), name);
           setView(name);
         }}
         tabs={[
-          { name: "form", label: "A task" },
-          { name: "json", label: "A task as JSON" },
-          { name: "dag", label: "A DAG" },
+          { name: "form", label: say("A task") },
+          { name: "json", label: say("A task as JSON") },
+          { name: "dag", label: say("A DAG") },
         ]}
       />
       {view === "form" && value !== null ? (
         <TaskForm draft={value} onChange={(draft) => change(textOf(draft))} isTemplate />
       ) : (
         <JsonEditor
-          label="Template: {{ path.to.value }} is filled in"
+          label={say("Template: {example} is filled in", { example: "{{ path.to.value }}" })}
           schema={view === "dag" ? "DagDraft" : "TaskDraft"}
           rows={10}
           text={text}

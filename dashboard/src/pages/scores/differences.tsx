@@ -1,5 +1,6 @@
 /** How much each variant is above or below the first, and whether that may be chance. */
 import type { VariantDifference } from "@/api/scores";
+import { say } from "@/language/say";
 import { Card } from "@/parts/page";
 import type { TwinProps } from "@/parts/twin";
 
@@ -10,15 +11,15 @@ const MEASURED: Record<string, Measure["unit"]> = { completed: "share", cost: "u
 
 export function Differences({ differences, twin }: { differences: readonly VariantDifference[]; twin: TwinProps }) {
   return (
-    <Card title="Against the first variant" twin={twin}>
+    <Card title={say("Against the first variant")} twin={twin}>
       <div className="table-frame">
         <table className="table scores-table">
           <thead>
             <tr>
-              <th>Measure</th>
-              <th>Variant</th>
-              <th className="number">Difference</th>
-              <th>Is it chance?</th>
+              <th>{say("Measure")}</th>
+              <th>{say("Variant")}</th>
+              <th className="number">{say("Difference")}</th>
+              <th>{say("Is it chance?")}</th>
             </tr>
           </thead>
           <tbody>
@@ -26,7 +27,8 @@ export function Differences({ differences, twin }: { differences: readonly Varia
               <tr key={`${each.measure} ${each.variant}`}>
                 <td>{each.measure}</td>
                 <td>
-                  {each.variant ?? "no variant"} <span className="quiet">against {each.base ?? "no variant"}</span>
+                  {each.variant ?? say("no variant")}{" "}
+                  <span className="quiet">{say("against {base}", { base: each.base ?? say("no variant") })}</span>
                 </td>
                 <td className="number">{inWords(each)}</td>
                 <td>
@@ -38,8 +40,9 @@ export function Differences({ differences, twin }: { differences: readonly Varia
         </table>
       </div>
       <p className="card-body quiet">
-        Of twenty comparisons of equal variants, one looks like more than chance: decide before you look which measure
-        counts.
+        {say(
+          "Of twenty comparisons of equal variants, one looks like more than chance: decide before you look which measure counts.",
+        )}
       </p>
     </Card>
   );
@@ -49,5 +52,5 @@ function inWords({ measure, difference, low, high }: VariantDifference): string 
   if (difference === null || low === null || high === null) return "–";
   const words = UNITS[MEASURED[measure] ?? "score"];
   const signed = (value: number) => `${value < 0 ? "−" : "+"}${words(Math.abs(value))}`;
-  return `${signed(difference)} (${signed(low)} to ${signed(high)})`;
+  return say("{value} ({low} to {high})", { value: signed(difference), low: signed(low), high: signed(high) });
 }

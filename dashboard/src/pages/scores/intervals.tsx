@@ -1,4 +1,5 @@
 /** Means with their 95 % intervals, one line for each variant. */
+import { say } from "@/language/say";
 import { decimal, money, percent, span } from "@/parts/format";
 
 import { lineOf, placeOn, type Interval, type Measure } from "./scale";
@@ -19,7 +20,7 @@ export function Intervals({ measure }: { measure: Measure }) {
       <dl>
         {measure.intervals.map((interval, index) => (
           <div key={index}>
-            <dt className="clip">{interval.variant ?? "no variant"}</dt>
+            <dt className="clip">{interval.variant ?? say("no variant")}</dt>
             <dd>
               <span className="intervals-room" aria-hidden>
                 <Whisker interval={interval} line={line} />
@@ -39,7 +40,8 @@ export function Intervals({ measure }: { measure: Measure }) {
 
 export function inWords({ mean, low, high }: Omit<Interval, "variant">, words: (value: number) => string): string {
   if (mean === null) return "–";
-  return low === null || high === null ? words(mean) : `${words(mean)} (${words(low)} to ${words(high)})`;
+  if (low === null || high === null) return words(mean);
+  return say("{value} ({low} to {high})", { value: words(mean), low: words(low), high: words(high) });
 }
 
 function Whisker({

@@ -6,10 +6,11 @@ import { Link, useSearchParams } from "react-router";
 
 import { overview } from "@/api/overview";
 import { DAYS, report, variants, type TypeVariants, type VariantReport } from "@/api/scores";
+import { say } from "@/language/say";
 import { ViewerNote } from "@/parts/action";
 import { quoted } from "@/parts/copy";
 import { Broken, Empty, Loading } from "@/parts/empty";
-import { count, percent, plural, span } from "@/parts/format";
+import { count, percent, span } from "@/parts/format";
 import { Card, Page } from "@/parts/page";
 import { Ago } from "@/parts/time";
 
@@ -36,18 +37,18 @@ export default function Scores() {
 
   return (
     <Page
-      title="Scores"
-      heading="Scores and variants"
-      lead="Which way to do a type of task does better, and whether that may be chance."
+      title={say("Scores")}
+      heading={say("Scores and variants")}
+      lead={say("Which way to do a type of task does better, and whether that may be chance.")}
       actions={<SetVariants type={type} known={types.find((each) => each.type === type)} />}
     >
       <ViewerNote />
       <div className="scores-bar">
         <TypeField value={type} types={types} onChange={(chosen) => ask("type", chosen)} />
-        <div className="segments" role="group" aria-label="Tasks of the last days">
+        <div className="segments" role="group" aria-label={say("Tasks of the last days")}>
           {DAYS.map((each) => (
             <button key={each} type="button" aria-pressed={each === days} onClick={() => ask("days", String(each))}>
-              {each === 1 ? "1 day" : `${each} days`}
+              {say("{days|# day|# days}", { days: each })}
             </button>
           ))}
         </div>
@@ -61,10 +62,10 @@ export default function Scores() {
         <Card>
           <Empty
             icon={FlaskConical}
-            title="No type has variants"
+            title={say("No type has variants")}
             command={`taskyard variants set summary '[{"name": "plain"}, {"name": "careful", "prompt": "Check each fact. {prompt}"}]'`}
           >
-            Give shares of a type&apos;s tasks to other models or prompts, and see here which does better:
+            {say("Give shares of a type's tasks to other models or prompts, and see here which does better:")}
           </Empty>
         </Card>
       )}
@@ -86,9 +87,9 @@ function TypeField({ value, types, onChange }: TypeFieldProps) {
   const all = [...new Set([...types.map(({ type }) => type), ...used, ...(value === "" ? [] : [value])])].sort();
   return (
     <label className="scores-type" htmlFor={field}>
-      <span className="quiet">Type</span>
+      <span className="quiet">{say("Type")}</span>
       <select id={field} value={value} onChange={(event) => onChange(event.target.value)}>
-        {value === "" && <option value="">choose one</option>}
+        {value === "" && <option value="">{say("choose one")}</option>}
         {all.map((type) => (
           <option key={type} value={type}>
             {type}
@@ -109,25 +110,25 @@ function Report({ type, days, of }: { type: string; days: number; of: TypeVarian
   };
   if (data.variants.length === 0)
     return (
-      <Card title={type} twin={twin} name="The report">
-        <Empty icon={Scale} title={`No task of ${type} was put in within ${plural(days, "day")}`} />
+      <Card title={type} twin={twin} name={say("The report")}>
+        <Empty icon={Scale} title={say("No task of {type} was put in within {days|# day|# days}", { type, days })} />
       </Card>
     );
   return (
     <>
       <Card
-        title="Variants"
+        title={say("Variants")}
         twin={twin}
         aside={
           <span className="quiet">
-            {plural(data.tasks, "task")} since <Ago at={data.since} />
-            {data.is_cut && ": the newest are counted"}
+            {say("{tasks|# task|# tasks} since {ago}", { tasks: data.tasks, ago: <Ago at={data.since} /> })}
+            {data.is_cut && `: ${say("the newest are counted")}`}
           </span>
         }
       >
         <Table report={data} of={of} />
       </Card>
-      <Card title="Means, with 95 % intervals" twin={twin}>
+      <Card title={say("Means, with 95 % intervals")} twin={twin}>
         <div className="card-body scores-measures">
           {measuresOf(data).map((measure) => (
             <Intervals key={measure.name + measure.unit} measure={measure} />
@@ -147,27 +148,30 @@ function Table({ report: { type, variants: rows }, of }: { report: VariantReport
       <table className="table scores-table">
         <thead>
           <tr>
-            <th>Variant</th>
-            <th className="number">Share</th>
-            <th className="number">Tasks</th>
-            <th className="number">Completed</th>
-            <th className="number">Cost of each</th>
-            <th className="number">Worked, p50</th>
-            <th className="number">p95</th>
-            <th>Failed attempts</th>
+            <th>{say("Variant")}</th>
+            <th className="number">{say("Share")}</th>
+            <th className="number">{say("Tasks")}</th>
+            <th className="number">{say("Completed")}</th>
+            <th className="number">{say("Cost of each")}</th>
+            <th className="number">{say("Worked, p50")}</th>
+            <th className="number">{say("p95")}</th>
+            <th>{say("Failed attempts")}</th>
           </tr>
         </thead>
         <tbody>
           {rows.map((each) => (
             <tr key={each.name ?? ""}>
               <td>
-                <b>{each.name ?? <Link to={`/tasks?type=${encodeURIComponent(type)}`}>no variant</Link>}</b>
+                <b>{each.name ?? <Link to={`/tasks?type=${encodeURIComponent(type)}`}>{say("no variant")}</Link>}</b>
               </td>
               <td className="number">
                 {each.name !== null && shares.has(each.name) ? percent((shares.get(each.name) ?? 0) / whole) : "–"}
               </td>
               <td className="number">{count(each.tasks)}</td>
-              <td className="number" title={`${each.completed} of ${each.ended} that ended`}>
+              <td
+                className="number"
+                title={say("{completed} of {ended} that ended", { completed: each.completed, ended: each.ended })}
+              >
                 {inWords(each.rate, UNITS.share)}
               </td>
               <td className="number">{inWords(each.cost, UNITS.usd)}</td>
@@ -176,7 +180,7 @@ function Table({ report: { type, variants: rows }, of }: { report: VariantReport
               <td>
                 {Object.entries(each.failures)
                   .map(([reason, number]) => `${reason} ${number}`)
-                  .join(", ") || <span className="quiet">none</span>}
+                  .join(", ") || <span className="quiet">{say("none")}</span>}
               </td>
             </tr>
           ))}

@@ -3,12 +3,13 @@ import { FlaskConical } from "lucide-react";
 import { useId, useState } from "react";
 
 import { setVariants, type TypeVariants } from "@/api/scores";
+import { say } from "@/language/say";
 import { Action } from "@/parts/action";
 import { quoted } from "@/parts/copy";
 
 const EXAMPLE = [
   { name: "plain", share: 3 },
-  { name: "careful", share: 1, prompt: "Check each fact. {prompt}" },
+  { name: "careful", share: 1, prompt: `${say("Check each fact.")} {prompt}` },
 ];
 
 export function SetVariants({ type, known }: { type: string; known: TypeVariants | undefined }) {
@@ -18,11 +19,11 @@ export function SetVariants({ type, known }: { type: string; known: TypeVariants
   const given = parsed(text);
   return (
     <Action
-      label="Set variants"
+      label={say("Set variants")}
       icon={FlaskConical}
       needs="operate"
-      title="Set the variants of a type"
-      confirm="Set them"
+      title={say("Set the variants of a type")}
+      confirm={say("Set them")}
       wide
       command={`taskyard variants set ${quoted(asked || "TYPE")} ${quoted(given === null ? "[…]" : JSON.stringify(given))}`}
       ready={asked !== "" && given !== null}
@@ -31,19 +32,31 @@ export function SetVariants({ type, known }: { type: string; known: TypeVariants
         setText(JSON.stringify(known === undefined ? EXAMPLE : written(known), null, 2));
       }}
       run={() => setVariants(asked, given ?? [])}
-      done={given?.length === 0 ? `${asked} has no variants any more` : `${asked} has ${given?.length ?? 0} variants`}
+      done={
+        given?.length === 0
+          ? say("{type} has no variants any more", { type: asked })
+          : say("{type} has {number|# variant|# variants}", { type: asked, number: given?.length ?? 0 })
+      }
     >
       <p>
-        Tasks that are put in from now on are one of these, by their shares. A variant may have{" "}
-        <code>model_preferences</code>, <code>fallback_models</code>, <code>prompt</code> and <code>payload</code>; an
-        empty list ends it.
+        {say(
+          "Tasks that are put in from now on are one of these, by their shares. A variant may have {fields} and {last}; an empty list ends it.",
+          {
+            fields: (
+              <>
+                <code>model_preferences</code>, <code>fallback_models</code>, <code>prompt</code>
+              </>
+            ),
+            last: <code>payload</code>,
+          },
+        )}
       </p>
       <div className="field">
-        <label htmlFor={types}>Type of task</label>
+        <label htmlFor={types}>{say("Type of task")}</label>
         <input id={types} value={asked} maxLength={255} onChange={(event) => setAsked(event.target.value)} />
       </div>
       <div className="field">
-        <label htmlFor={field}>Variants</label>
+        <label htmlFor={field}>{say("Variants")}</label>
         <textarea
           id={field}
           rows={12}
@@ -52,7 +65,7 @@ export function SetVariants({ type, known }: { type: string; known: TypeVariants
           value={text}
           onChange={(event) => setText(event.target.value)}
         />
-        {given === null && <p className="tone-bad scores-wrong">This is no JSON list of objects.</p>}
+        {given === null && <p className="tone-bad scores-wrong">{say("This is no JSON list of objects.")}</p>}
       </div>
     </Action>
   );

@@ -1,6 +1,7 @@
 import { Link } from "react-router";
 
 import type { Ceiling } from "@/api/spend";
+import { say } from "@/language/say";
 import { shortId } from "@/parts/format";
 import { Meter } from "@/parts/meter";
 import { Money } from "@/parts/money";
@@ -12,18 +13,18 @@ export function Ceilings({ ceilings }: { ceilings: readonly Ceiling[] }) {
     .filter((each) => each.ceiling_usd !== null && !each.name.startsWith("day:"))
     .sort((a, b) => used(b) - used(a));
   return (
-    <Card title="Caps">
+    <Card title={say("Caps")}>
       {limited.length === 0 ? (
-        <p className="card-body quiet">No agent and no DAG has a budget.</p>
+        <p className="card-body quiet">{say("No agent and no DAG has a budget.")}</p>
       ) : (
         <div className="table-frame">
           <table className="table">
             <thead>
               <tr>
-                <th>Of</th>
-                <th className="number">Spent</th>
-                <th className="number">Reserved</th>
-                <th>Cap</th>
+                <th>{say("Of")}</th>
+                <th className="number">{say("Spent")}</th>
+                <th className="number">{say("Reserved")}</th>
+                <th>{say("Cap")}</th>
               </tr>
             </thead>
             <tbody>
@@ -40,7 +41,7 @@ export function Ceilings({ ceilings }: { ceilings: readonly Ceiling[] }) {
                   </td>
                   <td>
                     <Meter
-                      label={`Used of ${each.name}`}
+                      label={say("Used of {name}", { name: each.name })}
                       spent={each.spent_usd}
                       held={each.reserved_usd}
                       of={each.ceiling_usd}
@@ -64,8 +65,8 @@ const KINDS: Record<string, string> = {
   dag: "DAG",
   agent: "agent",
   type: "agents",
-  "type-day": "agents, each day",
-  "type-month": "agents, each month",
+  "type-day": say("agents, each day"),
+  "type-month": say("agents, each month"),
 };
 
 function Whose({ name }: { name: string }) {

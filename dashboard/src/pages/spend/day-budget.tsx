@@ -3,6 +3,7 @@ import { useState } from "react";
 
 import { MoneyField } from "@/actions/money-field";
 import { setBudget, type Settings } from "@/api/spend";
+import { say } from "@/language/say";
 import { Action } from "@/parts/action";
 
 /** What the workspace may spend in a day. */
@@ -12,28 +13,28 @@ export function DayBudget({ settings }: { settings: Settings }) {
   const kept = reserve === "" ? "0" : reserve;
   return (
     <Action
-      label="Daily budget"
+      label={say("Daily budget")}
       icon={Wallet}
       needs="operate"
-      title="What may be spent in a day"
-      confirm="Set it"
+      title={say("What may be spent in a day")}
+      confirm={say("Set it")}
       command={`taskyard budget set${daily === "" ? "" : ` --daily ${daily}`} --reserve ${kept}`}
       onOpen={() => {
         setDaily(settings.daily_budget_usd ?? "");
         setReserve(settings.default_reserve_usd);
       }}
       run={() => setBudget(daily === "" ? null : daily, kept)}
-      done={daily === "" ? "No limit for the day" : `$${daily} may be spent in a day`}
+      done={daily === "" ? say("No limit for the day") : say("${daily} may be spent in a day", { daily })}
     >
       <MoneyField
-        label="In a day, in dollars"
-        hint="Empty: no limit. Days begin at midnight UTC. What would exceed it waits until the next one."
+        label={say("In a day, in dollars")}
+        hint={say("Empty: no limit. Days begin at midnight UTC. What would exceed it waits until the next one.")}
         value={daily}
         onChange={setDaily}
       />
       <MoneyField
-        label="What a task without a maximum reserves"
-        hint="Held back while it runs, so that many at once cannot overspend together."
+        label={say("What a task without a maximum reserves")}
+        hint={say("Held back while it runs, so that many at once cannot overspend together.")}
         value={reserve}
         onChange={setReserve}
       />

@@ -2,6 +2,7 @@ import { Link } from "react-router";
 
 import { nameOf } from "@/actions/subject";
 import type { Report } from "@/api/spend";
+import { say } from "@/language/say";
 import { TaskId } from "@/parts/copy";
 import { Money } from "@/parts/money";
 import { Card } from "@/parts/page";
@@ -10,17 +11,17 @@ import { StatusBadge } from "@/parts/status";
 /** The tasks that cost most. */
 export function Dearest({ tasks }: { tasks: Report["dearest"] }) {
   return (
-    <Card title="Dearest tasks">
+    <Card title={say("Dearest tasks")}>
       <div className="table-frame">
         <table className="table">
           <thead>
             <tr>
-              <th>Task</th>
-              <th>Type</th>
-              <th>Status</th>
-              <th className="number">Attempts</th>
-              <th className="number">Cost</th>
-              <th>Id</th>
+              <th>{say("Task")}</th>
+              <th>{say("Type")}</th>
+              <th>{say("Status")}</th>
+              <th className="number">{say("Attempts")}</th>
+              <th className="number">{say("Cost")}</th>
+              <th>{say("Id")}</th>
             </tr>
           </thead>
           <tbody>

@@ -4,6 +4,7 @@ import { Coins } from "lucide-react";
 import { useSearchParams } from "react-router";
 
 import { budget, ceilings, report } from "@/api/spend";
+import { say } from "@/language/say";
 import { Chart } from "@/parts/chart";
 import { Broken, Empty, Loading } from "@/parts/empty";
 import { cents } from "@/parts/format";
@@ -18,9 +19,9 @@ import { Split } from "./split";
 import { Today } from "./today";
 
 const WINDOWS = [
-  { name: "7", label: "7 days" },
-  { name: "30", label: "30 days" },
-  { name: "90", label: "90 days" },
+  { name: "7", label: say("{days|# day|# days}", { days: 7 }) },
+  { name: "30", label: say("{days|# day|# days}", { days: 30 }) },
+  { name: "90", label: say("{days|# day|# days}", { days: 90 }) },
 ] as const;
 
 export default function Spend() {
@@ -31,12 +32,12 @@ export default function Spend() {
   const settings = useQuery(budget);
   return (
     <Page
-      title="Spend"
-      lead={data && `${cents(data.total_usd)} in ${days} days`}
+      title={say("Spend")}
+      lead={data && say("{sum} in {days|# day|# days}", { sum: cents(data.total_usd), days: Number(days) })}
       actions={
         <>
           <Tabs
-            label="How far back"
+            label={say("How far back")}
             tabs={WINDOWS}
             chosen={days}
             onChoose={(name) => setAsked({ days: name }, { replace: true })}
@@ -51,32 +52,44 @@ export default function Spend() {
       )}
       {data !== undefined && Number(data.total_usd) === 0 && (
         <Card>
-          <Empty icon={Coins} title="Nothing was spent" command="taskyard complete TASK --lease LEASE --cost 0.03">
-            Agents say what an attempt has cost when they finish it, and with heartbeats before. From a handler:{" "}
-            <code>await task.spend(usd=0.03)</code>
+          <Empty
+            icon={Coins}
+            title={say("Nothing was spent")}
+            command="taskyard complete TASK --lease LEASE --cost 0.03"
+          >
+            {say(
+              "Agents say what an attempt has cost when they finish it, and with heartbeats before. From a handler: {call}",
+              { call: <code>await task.spend(usd=0.03)</code> },
+            )}
           </Empty>
         </Card>
       )}
       {data !== undefined && Number(data.total_usd) > 0 && (
         <>
-          <Card title="By day">
+          <Card title={say("By day")}>
             <div className="card-body">
               <Chart
-                label="Dollars spent by day"
+                label={say("Dollars spent by day")}
                 kind="bars"
                 byDay
                 at={data.by_day.map(({ name }) => localMidnight(name))}
-                series={[{ name: "Spent", tone: "accent", values: data.by_day.map((day) => Number(day.spent_usd)) }]}
+                series={[
+                  { name: say("Spent"), tone: "accent", values: data.by_day.map((day) => Number(day.spent_usd)) },
+                ]}
                 unit={cents}
                 height={180}
               />
             </div>
           </Card>
           <div className="spend-splits">
-            <Split title="By model" shares={data.by_model} />
-            <Split title="By type" shares={data.by_type} to={(type) => `/tasks?type=${encodeURIComponent(type)}`} />
-            <Split title="By agent" shares={data.by_agent} />
-            <Split title="By DAG" shares={data.by_dag} to={(dag) => `/dags/${dag}`} />
+            <Split title={say("By model")} shares={data.by_model} />
+            <Split
+              title={say("By type")}
+              shares={data.by_type}
+              to={(type) => `/tasks?type=${encodeURIComponent(type)}`}
+            />
+            <Split title={say("By agent")} shares={data.by_agent} />
+            <Split title={say("By DAG")} shares={data.by_dag} to={(dag) => `/dags/${dag}`} />
           </div>
           <Dearest tasks={data.dearest} />
         </>

@@ -1,6 +1,7 @@
 import { Link } from "react-router";
 
-import { cents, plural, shortId } from "@/parts/format";
+import { say } from "@/language/say";
+import { cents, shortId } from "@/parts/format";
 import { Card } from "@/parts/page";
 import { Shares } from "@/parts/shares";
 
@@ -18,10 +19,10 @@ export function Split({ title, shares, to }: SplitProps) {
   return (
     <Card title={title}>
       <div className="card-body">
-        {shares.length === 0 && <p className="quiet">Nothing.</p>}
+        {shares.length === 0 && <p className="quiet">{say("Nothing.")}</p>}
         <Shares
           shares={shares.slice(0, SHOWN).map(({ name, title: words, spent_usd: usd }) => {
-            const shown = words || (name === "" ? "not said" : shortId(name));
+            const shown = words || (name === "" ? say("not said") : shortId(name));
             return {
               name,
               label: to === undefined || name === "" ? shown : <Link to={to(name)}>{shown}</Link>,
@@ -32,7 +33,8 @@ export function Split({ title, shares, to }: SplitProps) {
         />
         {others.length > 0 && (
           <p className="quiet spend-others">
-            {plural(others.length, "other")}: {cents(others.reduce((sum, { spent_usd: usd }) => sum + Number(usd), 0))}
+            {say("{others|# other|# others}", { others: others.length })}:{" "}
+            {cents(others.reduce((sum, { spent_usd: usd }) => sum + Number(usd), 0))}
           </p>
         )}
       </div>

@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
 
 import type { Ceiling } from "@/api/spend";
+import { say } from "@/language/say";
 import { useNow } from "@/live/clock";
 import { cents } from "@/parts/format";
 import { Meter } from "@/parts/meter";
@@ -17,27 +18,27 @@ export function Today({ ceilings, budget }: { ceilings: readonly Ceiling[]; budg
   const spent = Number(today?.spent_usd ?? 0);
   const { perHour, byMidnight, emptyAt } = burning(spent, budget === null ? null : Number(budget), now);
   return (
-    <section className="card spend-today" aria-label="Today">
-      <Figure name="Spent today">
+    <section className="card spend-today" aria-label={say("Today")}>
+      <Figure name={say("Spent today")}>
         <Money usd={today?.spent_usd ?? "0"} />
       </Figure>
-      <Figure name="Reserved by what runs">
+      <Figure name={say("Reserved by what runs")}>
         <Money usd={today?.reserved_usd ?? "0"} />
       </Figure>
-      <Figure name="Burn rate">
-        {cents(perHour)} <span className="quiet">an hour</span>
+      <Figure name={say("Burn rate")}>
+        {cents(perHour)} <span className="quiet">{say("an hour")}</span>
       </Figure>
-      <Figure name="By midnight UTC, at this pace">{cents(byMidnight)}</Figure>
-      <Figure name="Daily budget">
-        <Meter label="Used of today's budget" spent={spent} held={today?.reserved_usd ?? 0} of={budget} />
+      <Figure name={say("By midnight UTC, at this pace")}>{cents(byMidnight)}</Figure>
+      <Figure name={say("Daily budget")}>
+        <Meter label={say("Used of today's budget")} spent={spent} held={today?.reserved_usd ?? 0} of={budget} />
       </Figure>
       {emptyAt !== null && (
         <p className="note tone-warn">
           {emptyAt <= now ? (
-            "Today's money is gone: what is not paid for waits until midnight UTC."
+            say("Today's money is gone: what is not paid for waits until midnight UTC.")
           ) : (
             <span>
-              At this pace today's money is gone at <At at={new Date(emptyAt).toISOString()} />.
+              {say("At this pace today's money is gone at {at}.", { at: <At at={new Date(emptyAt).toISOString()} /> })}
             </span>
           )}
         </p>

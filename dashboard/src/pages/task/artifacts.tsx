@@ -1,5 +1,6 @@
 import { Paperclip } from "lucide-react";
 
+import { say } from "@/language/say";
 import { CopyButton } from "@/parts/copy";
 import { Card } from "@/parts/page";
 
@@ -7,7 +8,7 @@ import { Card } from "@/parts/page";
 export function Artifacts({ refs }: { refs: readonly string[] }) {
   if (refs.length === 0) return null;
   return (
-    <Card title="Artifacts" aside={<span className="quiet">{refs.length}</span>}>
+    <Card title={say("Artifacts")} aside={<span className="quiet">{refs.length}</span>}>
       <ul className="card-body task-artifacts">
         {refs.map((ref) => (
           <li key={ref}>
@@ -15,7 +16,7 @@ export function Artifacts({ refs }: { refs: readonly string[] }) {
             <a className="clip" href={`/api/artifacts/${encodeURIComponent(ref.replace(/^artifact:/, ""))}`} download>
               {ref}
             </a>
-            <CopyButton text={ref} label={`Copy ${ref}`} />
+            <CopyButton text={ref} label={say("Copy {ref}", { ref })} />
           </li>
         ))}
       </ul>

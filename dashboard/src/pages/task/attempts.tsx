@@ -2,6 +2,7 @@ import { ChevronRight } from "lucide-react";
 import { useState } from "react";
 
 import type { Attempt, TaskDetails } from "@/api/tasks";
+import { say } from "@/language/say";
 import { Id } from "@/parts/copy";
 import { count, tokens } from "@/parts/format";
 import { Verbatim } from "@/parts/json";
@@ -17,10 +18,10 @@ export function Attempts({ task }: { task: TaskDetails }) {
   if (ended.length === 0 && claim === null) return null;
   return (
     <Card
-      title="Attempts"
+      title={say("Attempts")}
       aside={
         <span className="quiet">
-          {task.attempts} of {task.max_attempts} failed
+          {say("{attempts} of {most} failed", { attempts: task.attempts, most: task.max_attempts })}
         </span>
       }
     >
@@ -29,14 +30,14 @@ export function Attempts({ task }: { task: TaskDetails }) {
           <thead>
             <tr>
               <th>#</th>
-              <th>Outcome</th>
-              <th>Agent</th>
-              <th>Model</th>
-              <th>Claimed</th>
-              <th className="number">Took</th>
-              <th className="number">Cost</th>
-              <th className="number">Tokens</th>
-              <th>Session</th>
+              <th>{say("Outcome")}</th>
+              <th>{say("Agent")}</th>
+              <th>{say("Model")}</th>
+              <th>{say("Claimed")}</th>
+              <th className="number">{say("Took")}</th>
+              <th className="number">{say("Cost")}</th>
+              <th className="number">{say("Tokens")}</th>
+              <th>{say("Session")}</th>
             </tr>
           </thead>
           <tbody>
@@ -81,7 +82,7 @@ function Ended({ attempt, isLatest }: { attempt: Attempt; isLatest: boolean }) {
               type="button"
               className="task-unfold"
               aria-expanded={open}
-              aria-label={`Error of attempt ${attempt.attempt}`}
+              aria-label={say("Error of attempt {attempt}", { attempt: attempt.attempt })}
               onClick={() => setOpen(!open)}
             >
               <ChevronRight aria-hidden /> {attempt.attempt}
@@ -94,7 +95,7 @@ function Ended({ attempt, isLatest }: { attempt: Attempt; isLatest: boolean }) {
           <span className="task-outcome">
             <StatusBadge status={attempt.outcome} />
             {attempt.reason !== null && <span className="quiet">{attempt.reason}</span>}
-            {!attempt.counted && attempt.outcome === "failed" && <span className="quiet">(not counted)</span>}
+            {!attempt.counted && attempt.outcome === "failed" && <span className="quiet">{say("(not counted)")}</span>}
           </span>
         </td>
         <td>{attempt.agent}</td>
@@ -116,7 +117,10 @@ function Ended({ attempt, isLatest }: { attempt: Attempt; isLatest: boolean }) {
       {open && (
         <tr className="task-attempt-error">
           <td colSpan={9}>
-            <Verbatim text={attempt.error ?? ""} label={`error of attempt ${attempt.attempt}`} />
+            <Verbatim
+              text={attempt.error ?? ""}
+              label={say("error of attempt {attempt}", { attempt: attempt.attempt })}
+            />
           </td>
         </tr>
       )}

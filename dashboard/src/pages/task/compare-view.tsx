@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useId, useState } from "react";
 
 import { inputs as inputsOf, relations, task as taskOf, type TaskDetails } from "@/api/tasks";
+import { say } from "@/language/say";
 import { DiffView } from "@/parts/diff-view";
 import { Loading } from "@/parts/empty";
 import { shortId } from "@/parts/format";
@@ -20,21 +21,23 @@ export function Compare({ task }: { task: TaskDetails }) {
   const { data: related } = useQuery(relations(task.id, task.dag_id));
   const attempts = task.history.map(({ attempt }) => attempt).filter((attempt) => attempt !== latestOf(task));
   const choices: Choice[] = [
-    ...attempts.toReversed().map((attempt) => ({ value: `attempt:${attempt}`, label: `Attempt ${attempt}` })),
+    ...attempts
+      .toReversed()
+      .map((attempt) => ({ value: `attempt:${attempt}`, label: say("Attempt {attempt}", { attempt: attempt }) })),
     ...(related?.rerun_of
-      ? [{ value: related.rerun_of.id, label: `The task it repeats, ${shortId(related.rerun_of.id)}` }]
+      ? [{ value: related.rerun_of.id, label: say("The task it repeats, {id}", { id: shortId(related.rerun_of.id) }) }]
       : []),
-    ...(related?.reruns ?? []).map(({ id }) => ({ value: id, label: `Done again as ${shortId(id)}` })),
+    ...(related?.reruns ?? []).map(({ id }) => ({ value: id, label: say("Done again as {id}", { id: shortId(id) }) })),
   ];
   const [asked, setAsked] = useState<string | null>(null);
   const chosen = choices.find(({ value }) => value === asked) ?? choices[0];
   if (chosen === undefined) return null;
   return (
     <Card
-      title="Compare"
+      title={say("Compare")}
       aside={
         <label className="compare-choice" htmlFor={field}>
-          <span className="quiet">with</span>
+          <span className="quiet">{say("with")}</span>
           <select id={field} value={chosen.value} onChange={(event) => setAsked(event.target.value)}>
             {choices.map(({ value, label }) => (
               <option key={value} value={value}>
@@ -62,17 +65,19 @@ function latestOf(task: TaskDetails): number {
 
 function OfAttempts({ task, before }: { task: TaskDetails; before: number }) {
   const latest = latestOf(task);
-  const names = [`Attempt ${before}`, `Attempt ${latest}`] as const;
+  const names = [say("Attempt {attempt}", { attempt: before }), say("Attempt {attempt}", { attempt: latest })] as const;
   return (
     <>
       <DiffView
-        name="What came out"
+        name={say("What came out")}
         before={sideOfAttempt(task, before).came}
         after={sideOfAttempt(task, latest).came}
         names={names}
       />
       <p className="quiet">
-        Both were asked the same{task.spec.version > 1 ? ", but for what a person has changed since" : ""}.
+        {task.spec.version > 1
+          ? say("Both were asked the same, but for what a person has changed since.")
+          : say("Both were asked the same.")}
       </p>
     </>
   );
@@ -83,12 +88,12 @@ function OfTasks({ task, otherId }: { task: TaskDetails; otherId: string }) {
   const [mine, theirs] = [useQuery(inputsOf(task.id)), useQuery(inputsOf(otherId))];
   if (other.data === undefined || mine.data === undefined || theirs.data === undefined) return <Loading rows={3} />;
   const [before, after] = [sideOfTask(other.data, theirs.data.inputs), sideOfTask(task, mine.data.inputs)];
-  const names = [shortId(otherId), "This task"] as const;
+  const names = [shortId(otherId), say("This task")] as const;
   return (
     <>
-      <DiffView name="What was asked" before={before.asked} after={after.asked} names={names} />
-      <DiffView name="Inputs" before={before.inputs} after={after.inputs} names={names} />
-      <DiffView name="What came out" before={before.came} after={after.came} names={names} />
+      <DiffView name={say("What was asked")} before={before.asked} after={after.asked} names={names} />
+      <DiffView name={say("Inputs")} before={before.inputs} after={after.inputs} names={names} />
+      <DiffView name={say("What came out")} before={before.came} after={after.came} names={names} />
     </>
   );
 }

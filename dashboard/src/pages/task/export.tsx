@@ -4,6 +4,7 @@ import { Download } from "lucide-react";
 
 import { checkpoints, steps, taskEvents, type TaskDetails } from "@/api/tasks";
 import { wordsOf } from "@/api/problem";
+import { say } from "@/language/say";
 import { useToast } from "@/shell/toasts";
 
 export function ExportTask({ task }: { task: TaskDetails }) {
@@ -27,10 +28,10 @@ export function ExportTask({ task }: { task: TaskDetails }) {
     <button
       type="button"
       className="button"
-      title={`As JSON, like: taskyard show ${task.id} --steps --events --json`}
+      title={say("As JSON, like: taskyard show {id} --steps --events --json", { id: task.id })}
       onClick={() => void save()}
     >
-      <Download aria-hidden /> Export
+      <Download aria-hidden /> {say("Export")}
     </button>
   );
 }

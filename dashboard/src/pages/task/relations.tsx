@@ -3,6 +3,7 @@ import { Link } from "react-router";
 
 import { nameOf } from "@/actions/subject";
 import { relations, type TaskDetails, type TaskRow } from "@/api/tasks";
+import { say } from "@/language/say";
 import { Card } from "@/parts/page";
 import { StatusMark } from "@/parts/status";
 
@@ -12,18 +13,18 @@ const SHOWN = 12;
 export function Relations({ task }: { task: TaskDetails }) {
   const { data } = useQuery(relations(task.id, task.dag_id));
   const groups: [string, readonly TaskRow[]][] = [
-    ["Spawned by", one(data?.parent)],
-    ["Rerun of", one(data?.rerun_of)],
-    ["Done again as", data?.reruns ?? []],
-    ["Depends on", data?.dependencies ?? []],
-    ["Depend on it", data?.dependents ?? []],
-    ["It spawned", data?.children ?? []],
+    [say("Spawned by"), one(data?.parent)],
+    [say("Rerun of"), one(data?.rerun_of)],
+    [say("Done again as"), data?.reruns ?? []],
+    [say("Depends on"), data?.dependencies ?? []],
+    [say("Depend on it"), data?.dependents ?? []],
+    [say("It spawned"), data?.children ?? []],
   ];
   return (
-    <Card title="Relations">
+    <Card title={say("Relations")}>
       <div className="card-body task-relations">
         <div>
-          <h3>DAG</h3>
+          <h3>{say("DAG")}</h3>
           <Link className="clip" to={`/dags/${task.dag_id}`}>
             {task.dag_id}
           </Link>
@@ -55,7 +56,9 @@ function Group({ name, tasks }: { name: string; tasks: readonly TaskRow[] }) {
           </li>
         ))}
       </ul>
-      {tasks.length > SHOWN && <p className="quiet">and {tasks.length - SHOWN} more: see the DAG</p>}
+      {tasks.length > SHOWN && (
+        <p className="quiet">{say("and {tasks} more: see the DAG", { tasks: tasks.length - SHOWN })}</p>
+      )}
     </div>
   );
 }

@@ -1,5 +1,6 @@
 /** What happened to a task, told from its events. Nothing here reads a clock. */
 import type { TaskEvent } from "@/api/tasks";
+import { say } from "@/language/say";
 import { span } from "@/parts/format";
 import { progressOf, type Progress } from "@/parts/progress";
 
@@ -37,46 +38,70 @@ export interface Told {
 type Teller = (payload: Record<string, unknown>) => Told;
 
 const TELLERS: Record<string, Teller> = {
-  "task.created": (payload) => ({ words: "Put in", more: by(payload) }),
+  "task.created": (payload) => ({ words: say("Put in"), more: by(payload) }),
   "task.ready": (payload) => ({
-    words: "Ready",
-    more: payload["from"] === "retrying" ? "after its delay" : "nothing is in its way",
+    words: say("Ready"),
+    more: payload["from"] === "retrying" ? say("after its delay") : say("nothing is in its way"),
   }),
-  "task.claimed": (payload) => ({ words: `Claimed by ${text(payload["agent"])}`, more: waited(payload) }),
-  "task.running": (payload) => ({ words: `Started by ${text(payload["agent"])}`, more: waited(payload) }),
-  "task.validating": () => ({ words: "Output handed in", more: "it is being validated" }),
-  "task.completed": (payload) => ({ words: "Completed", more: ran(payload) }),
+  "task.claimed": (payload) => ({
+    words: say("Claimed by {agent}", { agent: text(payload["agent"]) }),
+    more: waited(payload),
+  }),
+  "task.running": (payload) => ({
+    words: say("Started by {agent}", { agent: text(payload["agent"]) }),
+    more: waited(payload),
+  }),
+  "task.validating": () => ({ words: say("Output handed in"), more: say("it is being validated") }),
+  "task.completed": (payload) => ({ words: say("Completed"), more: ran(payload) }),
   "task.retrying": (payload) => ({
-    words: `Failed: ${text(payload["reason"])}`,
-    more: "it is tried again after a delay",
+    words: say("Failed: {reason}", { reason: text(payload["reason"]) }),
+    more: say("it is tried again after a delay"),
   }),
-  "task.parked": () => ({ words: "Parked", more: "until there is money for it" }),
+  "task.parked": () => ({ words: say("Parked"), more: say("until there is money for it") }),
   "task.dead_lettered": (payload) => ({
-    words: `Dead letter: ${text(payload["reason"])}`,
-    more: payload["poison_pill"] === true ? "a poison pill: it failed under several agents" : "it waits for a person",
+    words: say("Dead letter: {reason}", { reason: text(payload["reason"]) }),
+    more:
+      payload["poison_pill"] === true
+        ? say("a poison pill: it failed under several agents")
+        : say("it waits for a person"),
   }),
   "task.cancelled": (payload) => ({
-    words: "Cancelled",
+    words: say("Cancelled"),
     more: text(payload["reason"] ?? payload["why"]) || by(payload),
   }),
-  "task.released": (payload) => ({ words: "Given back", more: text(payload["agent"]) }),
-  "task.suspended": (payload) => ({ words: "Suspended", more: `waits for ${names(payload["blockers"])}` }),
-  "task.asked": (payload) => ({ words: "Asked", more: text(payload["question"]) }),
+  "task.released": (payload) => ({ words: say("Given back"), more: text(payload["agent"]) }),
+  "task.suspended": (payload) => ({
+    words: say("Suspended"),
+    more: say("waits for {names}", { names: names(payload["blockers"]) }),
+  }),
+  "task.asked": (payload) => ({ words: say("Asked"), more: text(payload["question"]) }),
   "task.answered": (payload) =>
     payload["by"] === "timeout"
       ? {
-          words: `Nobody answered ${text(payload["name"])}`,
-          more: payload["default"] === true ? "its default counts" : "its time is over",
+          words: say("Nobody answered {question}", { question: text(payload["name"]) }),
+          more: payload["default"] === true ? say("its default counts") : say("its time is over"),
         }
-      : { words: `Answered ${text(payload["name"])}`, more: by(payload) },
-  "task.signalled": (payload) => ({ words: `Signal ${text(payload["name"] ?? payload["signal"])}`, more: by(payload) }),
-  "task.reprioritised": (payload) => ({ words: `Priority ${text(payload["priority"])}`, more: by(payload) }),
-  "task.revived": (payload) => ({ words: `Revived: ${text(payload["resolution"])}`, more: by(payload) }),
-  "task.escalated": (payload) => ({ words: "Escalated", more: text(payload["note"]) || by(payload) }),
-  "task.session": (payload) => ({ words: "Session pinned", more: text(payload["session_id"] ?? payload["session"]) }),
-  "task.rerun": (payload) => ({ words: "Done again", more: [text(payload["task"]), by(payload)].join(" ") }),
-  "task.adopted": () => ({ words: "Became part of a DAG", more: "" }),
-  "task.needed": () => ({ words: "Needed by a task of another DAG", more: "" }),
+      : { words: say("Answered {question}", { question: text(payload["name"]) }), more: by(payload) },
+  "task.signalled": (payload) => ({
+    words: say("Signal {name}", { name: text(payload["name"] ?? payload["signal"]) }),
+    more: by(payload),
+  }),
+  "task.reprioritised": (payload) => ({
+    words: say("Priority {priority}", { priority: text(payload["priority"]) }),
+    more: by(payload),
+  }),
+  "task.revived": (payload) => ({
+    words: say("Revived: {resolution}", { resolution: text(payload["resolution"]) }),
+    more: by(payload),
+  }),
+  "task.escalated": (payload) => ({ words: say("Escalated"), more: text(payload["note"]) || by(payload) }),
+  "task.session": (payload) => ({
+    words: say("Session pinned"),
+    more: text(payload["session_id"] ?? payload["session"]),
+  }),
+  "task.rerun": (payload) => ({ words: say("Done again"), more: [text(payload["task"]), by(payload)].join(" ") }),
+  "task.adopted": () => ({ words: say("Became part of a DAG"), more: "" }),
+  "task.needed": () => ({ words: say("Needed by a task of another DAG"), more: "" }),
 };
 
 export function tell(event: TaskEvent): Told {
@@ -95,15 +120,19 @@ function text(value: unknown): string {
 }
 
 function by(payload: Record<string, unknown>): string {
-  return payload["by"] === undefined || payload["by"] === null ? "" : `by ${text(payload["by"])}`;
+  return payload["by"] === undefined || payload["by"] === null ? "" : say("by {who}", { who: text(payload["by"]) });
 }
 
 function waited(payload: Record<string, unknown>): string {
-  return typeof payload["waited"] === "number" ? `after ${span(payload["waited"] / 1e6)} in line` : "";
+  return typeof payload["waited"] === "number"
+    ? say("after {waited} in line", { waited: span(payload["waited"] / 1e6) })
+    : "";
 }
 
 function ran(payload: Record<string, unknown>): string {
-  return typeof payload["ran"] === "number" ? `in ${span(payload["ran"] / 1e6)}` : "";
+  return typeof payload["ran"] === "number"
+    ? say("in {time} // how long it took", { time: span(payload["ran"] / 1e6) })
+    : "";
 }
 
 function names(value: unknown): string {
@@ -114,7 +143,7 @@ function names(value: unknown): string {
 export function saying(event: TaskEvent): Told {
   const payload = event.payload;
   if (event.event === "task.step")
-    return { words: `Step ${text(payload["name"] ?? payload["step"])} is done`, more: "step" };
+    return { words: say("Step {step} is done", { step: text(payload["name"] ?? payload["step"]) }), more: "step" };
   const progress = progressOf(payload["progress"]);
   if (progress !== null) return { words: farAs(progress), more: "progress" };
   const said = payload["text"] ?? payload["note"] ?? payload["message"] ?? rest(payload);

@@ -10,6 +10,7 @@ import { ResolveLetter } from "@/actions/resolve";
 import { isWaiting, nameOf } from "@/actions/subject";
 import { isRefusal } from "@/api/problem";
 import { inputs, task as taskQuery, taskEvents, type TaskDetails, type TaskEvent } from "@/api/tasks";
+import { say } from "@/language/say";
 import { Command, Id } from "@/parts/copy";
 import { Broken, Empty, Loading } from "@/parts/empty";
 import { isBlank, Json, Verbatim } from "@/parts/json";
@@ -38,8 +39,8 @@ export default function Task() {
   const { data, error, refetch } = useQuery(taskQuery(taskId));
   if (isRefusal(error, 404) || isRefusal(error, 422)) {
     return (
-      <Empty icon={SearchX} title="There is no such task" command="taskyard ls">
-        It may have been pruned, or be of another workspace.
+      <Empty icon={SearchX} title={say("There is no such task")} command="taskyard ls">
+        {say("It may have been pruned, or be of another workspace.")}
       </Empty>
     );
   }
@@ -55,7 +56,8 @@ function TaskPage({ task }: { task: TaskDetails }) {
       title={nameOf(task)}
       trail={
         <>
-          <Link to="/tasks">Tasks</Link> / <Link to={`/tasks?type=${encodeURIComponent(task.type)}`}>{task.type}</Link>
+          <Link to="/tasks">{say("Tasks")}</Link> /{" "}
+          <Link to={`/tasks?type=${encodeURIComponent(task.type)}`}>{task.type}</Link>
         </>
       }
       lead={<Lead task={task} />}
@@ -77,7 +79,7 @@ function TaskPage({ task }: { task: TaskDetails }) {
           <Timeline events={events.data} />
           <Facts task={task} />
           <Relations task={task} />
-          <Card title="From a shell">
+          <Card title={say("From a shell")}>
             <div className="card-body task-commands">
               <Command text={`taskyard show ${task.id}`} />
               <Command text={`taskyard why ${task.id}`} />
@@ -93,7 +95,7 @@ function Lead({ task }: { task: TaskDetails }) {
   return (
     <span className="task-lead">
       <StatusBadge status={task.status} />
-      {task.claim?.agent_id != null && <span>by {task.claim.agent_id}</span>}
+      {task.claim?.agent_id != null && <span>{say("by {who}", { who: task.claim.agent_id })}</span>}
       {task.started_at !== null && (
         <span>
           <Lasted from={task.started_at} to={task.completed_at ?? task.cancelled?.at ?? task.dead?.at} />
@@ -133,10 +135,15 @@ function DeadNote({ task }: { task: TaskDetails }) {
     <p className="note tone-bad">
       <CircleX aria-hidden />
       <span className="prose">
-        Out of attempts: {dead.reason}. {dead.poison_pill && "A poison pill: it failed under several agents. "}
+        {say("Out of attempts: {reason}.", { reason: dead.reason })}{" "}
+        {dead.poison_pill && `${say("A poison pill: it failed under several agents.")} `}
         {dead.reviewed
-          ? `${dead.resolution ?? "Reviewed"} by ${dead.reviewed_by ?? "somebody"}. ${dead.note ?? ""}`
-          : "Nobody has decided about it yet."}
+          ? say("{resolution} by {who}. {note}", {
+              resolution: dead.resolution ?? say("Reviewed"),
+              who: dead.reviewed_by ?? say("somebody"),
+              note: dead.note ?? "",
+            })
+          : say("Nobody has decided about it yet.")}
       </span>
     </p>
   );
@@ -147,15 +154,18 @@ function Output({ task }: { task: TaskDetails }) {
   if (output.attempt === null) return null;
   return (
     <>
-      <Card title="Output" aside={<span className="quiet">of attempt {output.attempt}</span>}>
+      <Card
+        title={say("Output")}
+        aside={<span className="quiet">{say("of attempt {attempt}", { attempt: output.attempt })}</span>}
+      >
         <div className="card-body">
-          <Json value={output.data} label="the output" />
+          <Json value={output.data} label={say("the output")} />
         </div>
       </Card>
       {!isBlank(output.decision_report) && (
-        <Card title="Decision report">
+        <Card title={say("Decision report")}>
           <div className="card-body">
-            <Json value={output.decision_report} label="the decision report" />
+            <Json value={output.decision_report} label={say("the decision report")} />
           </div>
         </Card>
       )}
@@ -167,23 +177,26 @@ function Output({ task }: { task: TaskDetails }) {
 function Spec({ task }: { task: TaskDetails }) {
   const { prompt, payload, context_refs } = task.spec;
   return (
-    <Card title="Spec" aside={<span className="quiet">version {task.spec.version}</span>}>
+    <Card
+      title={say("Spec")}
+      aside={<span className="quiet">{say("version {version}", { version: task.spec.version })}</span>}
+    >
       <div className="card-body task-spec">
         {prompt !== "" && (
           <div>
-            <h3>Prompt</h3>
-            <Verbatim text={prompt} label="the prompt" />
+            <h3>{say("Prompt")}</h3>
+            <Verbatim text={prompt} label={say("the prompt")} />
           </div>
         )}
         {!isBlank(payload) && (
           <div>
-            <h3>Payload</h3>
-            <Json value={payload} label="the payload" />
+            <h3>{say("Payload")}</h3>
+            <Json value={payload} label={say("the payload")} />
           </div>
         )}
         {context_refs.length > 0 && (
           <div>
-            <h3>Context</h3>
+            <h3>{say("Context")}</h3>
             <ul className="chips">
               {context_refs.map((ref) => (
                 <li key={ref} className="chip">
@@ -193,7 +206,7 @@ function Spec({ task }: { task: TaskDetails }) {
             </ul>
           </div>
         )}
-        {prompt === "" && isBlank(payload) && <p className="quiet">It has neither a prompt nor a payload.</p>}
+        {prompt === "" && isBlank(payload) && <p className="quiet">{say("It has neither a prompt nor a payload.")}</p>}
       </div>
     </Card>
   );
@@ -203,7 +216,7 @@ function Inputs({ taskId, count }: { taskId: string; count: number }) {
   const { data } = useQuery({ ...inputs(taskId), enabled: count > 0 });
   if (data === undefined || data.inputs.length === 0) return null;
   return (
-    <Card title="Inputs" aside={<span className="quiet">{data.inputs.length}</span>}>
+    <Card title={say("Inputs")} aside={<span className="quiet">{data.inputs.length}</span>}>
       <div className="card-body task-spec">
         {data.inputs.map((input) => (
           <details key={input.ref}>
@@ -211,7 +224,7 @@ function Inputs({ taskId, count }: { taskId: string; count: number }) {
             {input.inlined ? (
               <Json value={input.data} label={input.ref} />
             ) : (
-              <p className="quiet">Too big to be shown here; its agent fetches it by reference.</p>
+              <p className="quiet">{say("Too big to be shown here; its agent fetches it by reference.")}</p>
             )}
           </details>
         ))}

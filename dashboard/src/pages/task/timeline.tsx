@@ -6,6 +6,7 @@ import { Card } from "@/parts/page";
 import { lookOf } from "@/parts/status";
 import { At } from "@/parts/time";
 import { isFinal } from "@/actions/subject";
+import { say } from "@/language/say";
 import { History } from "lucide-react";
 
 import { isSaid, stretchesOf, tell, type Stretch } from "./story";
@@ -14,15 +15,15 @@ import { isSaid, stretchesOf, tell, type Stretch } from "./story";
 export function Timeline({ events }: { events: readonly TaskEvent[] | undefined }) {
   if (events === undefined)
     return (
-      <Card title="Timeline">
+      <Card title={say("Timeline")}>
         <Loading />
       </Card>
     );
   const done = events.filter((event) => !isSaid(event));
   return (
-    <Card title="Timeline">
+    <Card title={say("Timeline")}>
       {done.length === 0 ? (
-        <Empty icon={History} title="Its events are no longer kept" />
+        <Empty icon={History} title={say("Its events are no longer kept")} />
       ) : (
         <div className="card-body task-timeline">
           <Strip stretches={stretchesOf(done)} />
@@ -55,7 +56,7 @@ function Strip({ stretches }: { stretches: readonly Stretch[] }) {
             key={each.from + each.status}
             className={`tone-${lookOf(each.status).tone}`}
             style={{ flexGrow: Math.max(each.lasted, 1) }}
-            title={`${lookOf(each.status).word}: ${span(each.lasted / 1000)}\nfrom ${exactly(each.from)}`}
+            title={`${lookOf(each.status).word}: ${span(each.lasted / 1000)}\n${say("from {time}", { time: exactly(each.from) })}`}
           />
         ))}
       </div>

@@ -17,7 +17,8 @@ import { memo, useEffect, useMemo, useRef, useState } from "react";
 
 import { isFinal } from "@/actions/subject";
 import { checkpoints, type TaskDetails, type TaskEvent } from "@/api/tasks";
-import { count, plural } from "@/parts/format";
+import { say } from "@/language/say";
+
 import { Card } from "@/parts/page";
 import { ProgressBar, progressOf } from "@/parts/progress";
 import { Tabs } from "@/parts/tabs";
@@ -44,15 +45,15 @@ const ON_ONE_LINE = 100; // characters of a value
 const LONGEST = 20_000; // characters of an entry that are drawn
 
 const LOOKS: Record<EntryKind, { word: string; icon: LucideIcon }> = {
-  message: { word: "message", icon: MessageSquareText },
-  tool: { word: "tool", icon: Wrench },
-  step: { word: "step", icon: Footprints },
-  progress: { word: "progress", icon: Activity },
-  text: { word: "text", icon: Pencil },
-  value: { word: "value", icon: Braces },
+  message: { word: say("message"), icon: MessageSquareText },
+  tool: { word: say("tool"), icon: Wrench },
+  step: { word: say("step"), icon: Footprints },
+  progress: { word: say("progress"), icon: Activity },
+  text: { word: say("text"), icon: Pencil },
+  value: { word: say("value"), icon: Braces },
   stdout: { word: "stdout", icon: SquareTerminal },
   stderr: { word: "stderr", icon: TriangleAlert },
-  question: { word: "question", icon: CircleHelp },
+  question: { word: say("question"), icon: CircleHelp },
 };
 
 export function Transcript({ task, events }: { task: TaskDetails; events: readonly TaskEvent[] }) {
@@ -70,12 +71,12 @@ export function Transcript({ task, events }: { task: TaskDetails; events: readon
   if (isFinal(task.status) && all.length === 0) return null;
   return (
     <Card
-      title="Transcript"
+      title={say("Transcript")}
       aside={
         <span className="quiet">
           {found.length === all.length
-            ? plural(all.length, "entry", "entries")
-            : `${count(found.length)} of ${count(all.length)}`}
+            ? say("{all|# entry|# entries}", { all: all.length })
+            : say("{found} of {all}", { found: found.length, all: all.length })}
         </span>
       }
       twin={{
@@ -85,37 +86,46 @@ export function Transcript({ task, events }: { task: TaskDetails; events: readon
     >
       {progress !== null && (
         <div className="task-progress">
-          {progress.fraction !== null && <ProgressBar fraction={progress.fraction} label="Progress" />}
+          {progress.fraction !== null && <ProgressBar fraction={progress.fraction} label={say("Progress")} />}
           <span className="prose">{progress.note}</span>
           {progress.fraction !== null && <b>{Math.round(progress.fraction * 100)} %</b>}
         </div>
       )}
       {all.length === 0 ? (
         <p className="task-silent quiet">
-          <MessageSquareText aria-hidden /> Nothing was said yet. What its agent tells with <code>message</code>,{" "}
-          <code>progress</code> and <code>stream</code> comes in here.
+          <MessageSquareText aria-hidden />{" "}
+          {say("Nothing was said yet. What its agent tells with {calls} and {last} comes in here.", {
+            calls: (
+              <>
+                <code>message</code>, <code>progress</code>
+              </>
+            ),
+            last: <code>stream</code>,
+          })}
         </p>
       ) : (
         <>
           <div className="transcript-bar">
-            <Tabs label="What is shown" tabs={VIEWS} chosen={view} onChoose={setView} />
+            <Tabs label={say("What is shown")} tabs={VIEWS} chosen={view} onChoose={setView} />
             <input
               type="search"
-              aria-label="Search the transcript"
-              placeholder="Search"
+              aria-label={say("Search the transcript")}
+              placeholder={say("Search")}
               value={search}
               maxLength={200}
               onChange={(event) => setSearch(event.target.value)}
             />
           </div>
-          <div {...log} className="transcript" tabIndex={0} role="log" aria-label="Transcript">
+          <div {...log} className="transcript" tabIndex={0} role="log" aria-label={say("Transcript")}>
             {found.length > shown && (
               <button type="button" className="button small" onClick={() => setShown(shown + AT_ONCE)}>
-                Show {count(Math.min(found.length - shown, AT_ONCE))} earlier
+                {say("Show {some} earlier", { some: Math.min(found.length - shown, AT_ONCE) })}
               </button>
             )}
             {found.length === 0 && (
-              <p className="quiet">Nothing of this kind{search === "" ? "." : " has these words."}</p>
+              <p className="quiet">
+                {search === "" ? say("Nothing of this kind.") : say("Nothing of this kind has these words.")}
+              </p>
             )}
             {drawn.map((entry, index) => (
               <Said
@@ -155,7 +165,7 @@ const Said = memo(function Said({ entry, search, result, isNewAttempt }: SaidPro
   const text = entry.text === "" && result !== undefined ? asText(result) : entry.text;
   return (
     <>
-      {isNewAttempt && <p className="transcript-attempt">Attempt {entry.attempt}</p>}
+      {isNewAttempt && <p className="transcript-attempt">{say("Attempt {attempt}", { attempt: entry.attempt })}</p>}
       <article className={`transcript-entry ${entry.kind}`}>
         <header>
           <Icon aria-hidden />
@@ -200,7 +210,8 @@ function Body({ text, search, isFolded }: { text: string; search: string; isFold
       </pre>
       {canFold && (
         <button type="button" className="transcript-fold" aria-expanded={isOpen} onClick={() => setAsked(!isOpen)}>
-          <ChevronRight aria-hidden /> {isOpen ? "Fold" : `All ${plural(lines.length, "line")}`}
+          <ChevronRight aria-hidden />{" "}
+          {isOpen ? say("Fold") : say("All {lines|# line|# lines}", { lines: lines.length })}
         </button>
       )}
     </>

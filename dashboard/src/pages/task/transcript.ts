@@ -1,6 +1,7 @@
 /** What was said and done in a task, in one order: its events and what its attempts streamed. Nothing here draws. */
 import type { Shapes } from "@/api/client";
 import type { TaskEvent } from "@/api/tasks";
+import { say } from "@/language/say";
 
 import { saying, tell } from "./story";
 
@@ -92,10 +93,10 @@ export function transcriptOf(events: readonly TaskEvent[], streamed: readonly En
 }
 
 export const VIEWS = [
-  { name: "all", label: "All" },
-  { name: "said", label: "Said" },
-  { name: "done", label: "Tools and steps" },
-  { name: "logs", label: "Logs" },
+  { name: "all", label: say("All") },
+  { name: "said", label: say("Said") },
+  { name: "done", label: say("Tools and steps") },
+  { name: "logs", label: say("Logs") },
 ] as const;
 
 export type TranscriptView = (typeof VIEWS)[number]["name"];

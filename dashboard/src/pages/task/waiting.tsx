@@ -6,6 +6,7 @@ import { SignalTask } from "@/actions/signal";
 import { nameOf } from "@/actions/subject";
 import type { Shapes } from "@/api/client";
 import { relations, why, type TaskDetails } from "@/api/tasks";
+import { say } from "@/language/say";
 import { Loading } from "@/parts/empty";
 import { Card } from "@/parts/page";
 import { Words } from "@/parts/words";
@@ -14,15 +15,15 @@ type Cause = Shapes["Why"]["causes"][number] & Record<string, unknown>;
 
 /** Where to go about a cause. */
 const PLACES: Record<string, { to: string; name: string }> = {
-  paused: { to: "/queues", name: "Queues" },
-  breaker: { to: "/queues", name: "Breakers" },
-  throttle: { to: "/queues", name: "Throttles" },
-  no_agent: { to: "/agents", name: "Agents" },
-  agents_inactive: { to: "/agents", name: "Agents" },
-  agents_silent: { to: "/agents", name: "Agents" },
-  agent_busy: { to: "/agents", name: "Agents" },
-  agent_budget: { to: "/agents", name: "Agents" },
-  budget: { to: "/spend", name: "Spend" },
+  paused: { to: "/queues", name: say("Queues") },
+  breaker: { to: "/queues", name: say("Breakers") },
+  throttle: { to: "/queues", name: say("Throttles") },
+  no_agent: { to: "/agents", name: say("Agents") },
+  agents_inactive: { to: "/agents", name: say("Agents") },
+  agents_silent: { to: "/agents", name: say("Agents") },
+  agent_busy: { to: "/agents", name: say("Agents") },
+  agent_budget: { to: "/agents", name: say("Agents") },
+  budget: { to: "/spend", name: say("Spend") },
 };
 
 /** Why it is not running, in words, and what can be done about it. */
@@ -37,7 +38,7 @@ export function Waiting({ task }: { task: TaskDetails }) {
       className="task-why"
       title={
         <>
-          <Hourglass aria-hidden /> Why it waits
+          <Hourglass aria-hidden /> {say("Why it waits")}
         </>
       }
     >
@@ -61,7 +62,7 @@ export function Waiting({ task }: { task: TaskDetails }) {
 
 /** Some causes go on from "it", others are sentences of their own. */
 function startingSmall(words: string): string {
-  return /^(waits|is) /.test(words) ? words : `waits: ${words}`;
+  return /^(waits|is) /.test(words) ? words : ["waits:", words].join(" ");
 }
 
 function Remedy({ task, cause }: { task: TaskDetails; cause: Cause }) {

@@ -4,8 +4,9 @@ import { Cpu, Footprints, RotateCw, Wrench, type LucideIcon } from "lucide-react
 import { useMemo, useRef, useState } from "react";
 
 import { checkpoints, steps as stepsOf, type TaskDetails } from "@/api/tasks";
+import { say } from "@/language/say";
 import { useNow } from "@/live/clock";
-import { count, exactly, money, plural, span } from "@/parts/format";
+import { count, exactly, money, span } from "@/parts/format";
 import { Json } from "@/parts/json";
 import { Card } from "@/parts/page";
 import { lookOf } from "@/parts/status";
@@ -16,10 +17,10 @@ import "./waterfall.css";
 
 const ROW = 30; // pixels
 const KINDS: Record<WaterfallRow["kind"], { word: string; icon: LucideIcon }> = {
-  attempt: { word: "attempt", icon: RotateCw },
-  call: { word: "model call", icon: Cpu },
-  tool: { word: "tool call", icon: Wrench },
-  step: { word: "step", icon: Footprints },
+  attempt: { word: say("attempt"), icon: RotateCw },
+  call: { word: say("model call"), icon: Cpu },
+  tool: { word: say("tool call"), icon: Wrench },
+  step: { word: say("step"), icon: Footprints },
 };
 
 export function Waterfall({ task }: { task: TaskDetails }) {
@@ -34,11 +35,17 @@ export function Waterfall({ task }: { task: TaskDetails }) {
   const outside = costOutside(rows);
   return (
     <Card
-      title="Waterfall"
+      title={say("Waterfall")}
       aside={<span className="quiet">{figures(rows)}</span>}
       twin={{ command: `taskyard show ${task.id} --steps`, path: `/api/tasks/${task.id}/steps` }}
     >
-      <div className="waterfall" ref={frame} tabIndex={0} role="region" aria-label="Attempts and steps over time">
+      <div
+        className="waterfall"
+        ref={frame}
+        tabIndex={0}
+        role="region"
+        aria-label={say("Attempts and steps over time")}
+      >
         <div className="waterfall-axis" aria-hidden>
           <span />
           <div>
@@ -47,16 +54,20 @@ export function Waterfall({ task }: { task: TaskDetails }) {
                 key={stage.from}
                 style={{ left: `${stage.left * 100}%`, width: `${(stage.right - stage.left) * 100}%` }}
                 title={
-                  index > 0 ? `after ${span((stage.from - (stages[index - 1]?.until ?? 0)) / 1000)} of waiting` : ""
+                  index > 0
+                    ? say("after {time} of waiting", {
+                        time: span((stage.from - (stages[index - 1]?.until ?? 0)) / 1000),
+                      })
+                    : ""
                 }
               >
                 {span((stage.until - stage.from) / 1000)}
               </span>
             ))}
           </div>
-          <span className="number">Took</span>
-          <span className="number">Tokens</span>
-          <span className="number">Cost</span>
+          <span className="number">{say("Took")}</span>
+          <span className="number">{say("Tokens")}</span>
+          <span className="number">{say("Cost")}</span>
         </div>
         <ul style={{ height: rows.length * ROW }}>
           {rows.slice(first, end).map((row, index) => (
@@ -74,7 +85,9 @@ export function Waterfall({ task }: { task: TaskDetails }) {
       </div>
       {chosen !== null && <Result taskId={task.id} name={chosen} />}
       {outside > 0 && data !== undefined && data.steps.length > 0 && (
-        <p className="waterfall-outside quiet">{money(outside)} was paid outside of steps.</p>
+        <p className="waterfall-outside quiet">
+          {say("{outside} was paid outside of steps.", { outside: money(outside) })}
+        </p>
       )}
     </Card>
   );
@@ -83,8 +96,11 @@ export function Waterfall({ task }: { task: TaskDetails }) {
 function figures(rows: readonly WaterfallRow[]): string {
   const number = (kinds: WaterfallRow["kind"][]) => rows.filter(({ kind }) => kinds.includes(kind)).length;
   const [attempts, calls, steps] = [number(["attempt"]), number(["call"]), number(["step", "tool", "call"])];
-  const words = [plural(attempts, "attempt"), steps > 0 && plural(steps, "step")];
-  return [...words, calls > 0 && plural(calls, "model call")].filter(Boolean).join(", ");
+  const words = [
+    say("{attempts|# attempt|# attempts}", { attempts }),
+    steps > 0 && say("{steps|# step|# steps}", { steps }),
+  ];
+  return [...words, calls > 0 && say("{calls|# model call|# model calls}", { calls })].filter(Boolean).join(", ");
 }
 
 interface RowProps {
@@ -112,7 +128,7 @@ function Row({ row, stages, now, isChosen, onChoose }: RowProps) {
       <span className="number">{row.costUsd === null || Number(row.costUsd) === 0 ? "" : money(row.costUsd)}</span>
     </>
   );
-  const title = `${word} ${row.name}${row.model === null ? "" : `, ${row.model}`}${row.to === null ? "" : `\nended ${exactly(new Date(row.to).toISOString())}`}`;
+  const title = `${word} ${row.name}${row.model === null ? "" : `, ${row.model}`}${row.to === null ? "" : `\n${say("ended {time}", { time: exactly(new Date(row.to).toISOString()) })}`}`;
   if (row.kind === "attempt") {
     return (
       <div className="waterfall-row attempt" title={title}>
@@ -153,8 +169,8 @@ function Result({ taskId, name }: { taskId: string; name: string }) {
   if (data === undefined) return null;
   return (
     <div className="card-body waterfall-result">
-      <h3>Result of {name}</h3>
-      <Json value={data.checkpoints[name]} label={`the result of ${name}`} />
+      <h3>{say("Result of {name}", { name })}</h3>
+      <Json value={data.checkpoints[name]} label={say("the result of {name}", { name })} />
     </div>
   );
 }

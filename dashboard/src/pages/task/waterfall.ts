@@ -1,5 +1,6 @@
 /** The attempts at a task and the steps in them, as rows over time. Nothing here draws or reads a clock. */
 import type { Step, TaskDetails } from "@/api/tasks";
+import { say } from "@/language/say";
 
 export interface WaterfallRow {
   key: string;
@@ -29,7 +30,7 @@ export function rowsOf(task: TaskDetails, steps: readonly Step[]): WaterfallRow[
 function ended({ attempt, outcome, claimed_at, started_at, ended_at, ...rest }: TaskDetails["history"][number]) {
   return {
     key: `attempt ${attempt}`,
-    name: `Attempt ${attempt}`,
+    name: say("Attempt {attempt}", { attempt: attempt }),
     kind: "attempt" as const,
     attempt,
     status: outcome,
@@ -44,7 +45,7 @@ function ended({ attempt, outcome, claimed_at, started_at, ended_at, ...rest }: 
 function underWay(task: TaskDetails): WaterfallRow {
   return {
     key: `attempt ${task.attempt}`,
-    name: `Attempt ${task.attempt}`,
+    name: say("Attempt {attempt}", { attempt: task.attempt }),
     kind: "attempt",
     attempt: task.attempt,
     status: task.status,

@@ -8,9 +8,9 @@ import { nameOf } from "@/actions/subject";
 import { answered, api, type Shapes } from "@/api/client";
 import { wordsOf } from "@/api/problem";
 import { task, type TaskFilter, type TaskRow } from "@/api/tasks";
+import { say } from "@/language/say";
 import { Action } from "@/parts/action";
 import { quoted, TaskId } from "@/parts/copy";
-import { count, plural } from "@/parts/format";
 
 import { asOptions } from "./filter";
 
@@ -20,7 +20,8 @@ interface Deed {
   kind: Kind;
   label: string;
   icon: LucideIcon;
-  done: string;
+  would: (tasks: number) => string; // be done
+  done: (tasks: number) => string;
   words: string;
   command: string;
 }
@@ -28,34 +29,38 @@ interface Deed {
 const DEEDS: readonly Deed[] = [
   {
     kind: "cancel",
-    label: "Cancel",
+    label: say("Cancel"),
     icon: Ban,
-    done: "cancelled",
-    words: "They are taken out of the yard, with what depends on them. What has ended is left alone.",
+    would: (tasks) => say("{tasks|# task|# tasks} would be cancelled", { tasks }),
+    done: (tasks) => say("{tasks|# task|# tasks} cancelled", { tasks }),
+    words: say("They are taken out of the yard, with what depends on them. What has ended is left alone."),
     command: "cancel {}",
   },
   {
     kind: "retry",
-    label: "Retry",
+    label: say("Retry"),
     icon: RotateCcw,
-    done: "retried",
-    words: "Dead letters get all their attempts again. Other tasks are left alone.",
+    would: (tasks) => say("{tasks|# task|# tasks} would be retried", { tasks }),
+    done: (tasks) => say("{tasks|# task|# tasks} retried", { tasks }),
+    words: say("Dead letters get all their attempts again. Other tasks are left alone."),
     command: "dead resolve {} retry",
   },
   {
     kind: "rerun",
-    label: "Rerun",
+    label: say("Rerun"),
     icon: RefreshCw,
-    done: "put in again",
-    words: "What has ended is done again, as new tasks with fresh sessions.",
+    would: (tasks) => say("{tasks|# task|# tasks} would be put in again", { tasks }),
+    done: (tasks) => say("{tasks|# task|# tasks} put in again", { tasks }),
+    words: say("What has ended is done again, as new tasks with fresh sessions."),
     command: "rerun {}",
   },
   {
     kind: "priority",
-    label: "Priority",
+    label: say("Priority"),
     icon: ArrowUpDown,
-    done: "moved",
-    words: "Waiting tasks move within their lanes.",
+    would: (tasks) => say("{tasks|# task|# tasks} would be moved", { tasks }),
+    done: (tasks) => say("{tasks|# task|# tasks} moved", { tasks }),
+    words: say("Waiting tasks move within their lanes."),
     command: "priority {}",
   },
 ];
@@ -96,8 +101,12 @@ function BulkAction({ deed, filter, selected, onDone }: BulkProps & { deed: Deed
       small
       danger={deed.kind === "cancel"}
       onOpen={() => setOpen(true)}
-      title={selected.length > 0 ? `${deed.label} what is selected` : `${deed.label} everything that matches`}
-      confirm={number === 0 ? deed.label : `${deed.label} ${plural(number, "task")}`}
+      title={
+        selected.length > 0
+          ? say("{label} what is selected", { label: deed.label })
+          : say("{label} everything that matches", { label: deed.label })
+      }
+      confirm={number === 0 ? deed.label : say("{label} {tasks|# task|# tasks}", { label: deed.label, tasks: number })}
       command={commandOf(deed, filter, selected, priority)}
       ready={number > 0 && (deed.kind !== "priority" || /^\d+$/.test(priority))}
       run={async () => {
@@ -109,7 +118,7 @@ function BulkAction({ deed, filter, selected, onDone }: BulkProps & { deed: Deed
       <p>{deed.words}</p>
       {deed.kind === "priority" && (
         <div className="field">
-          <label htmlFor={field}>Priority, lower goes first</label>
+          <label htmlFor={field}>{say("Priority, lower goes first")}</label>
           <input
             id={field}
             type="number"
@@ -121,7 +130,7 @@ function BulkAction({ deed, filter, selected, onDone }: BulkProps & { deed: Deed
         </div>
       )}
       <div aria-live="polite">
-        {preview.isPending && <p className="quiet">Looking at what that would be…</p>}
+        {preview.isPending && <p className="quiet">{say("Looking at what that would be…")}</p>}
         {preview.error !== null && <p className="note tone-bad">{wordsOf(preview.error)}</p>}
         {preview.data !== undefined && <Preview would={preview.data} deed={deed} known={selected} />}
       </div>
@@ -157,8 +166,8 @@ function Preview({ would, deed, known }: { would: Acted; deed: Deed; known: read
   return (
     <>
       <p>
-        <b>{plural(would.task_ids.length, "task")}</b> would be {deed.done}
-        {would.more && ", and there are more that match: do it again for those"}.
+        <b>{deed.would(would.task_ids.length)}</b>
+        {would.more ? `. ${say("There are more that match: do it again for those.")}` : "."}
       </p>
       <ul className="cascade">
         {would.task_ids.slice(0, SHOWN).map((id) => (
@@ -167,10 +176,15 @@ function Preview({ would, deed, known }: { would: Acted; deed: Deed; known: read
           </li>
         ))}
       </ul>
-      {would.task_ids.length > SHOWN && <p className="quiet">and {count(would.task_ids.length - SHOWN)} more</p>}
+      {would.task_ids.length > SHOWN && (
+        <p className="quiet">{say("and {more} more", { more: would.task_ids.length - SHOWN })}</p>
+      )}
       {refused.length > 0 && (
         <p className="note tone-warn">
-          {plural(refused.length, "task")} would be left alone: {refused[0]?.[1].detail}
+          {say("{refused|# task|# tasks} would be left alone: {detail}", {
+            refused: refused.length,
+            detail: refused[0]?.[1].detail ?? "",
+          })}
         </p>
       )}
     </>
@@ -179,8 +193,8 @@ function Preview({ would, deed, known }: { would: Acted; deed: Deed; known: read
 
 function inWords(done: Acted, deed: Deed): string {
   const refused = Object.keys(done.refused).length;
-  const rest = refused === 0 ? "" : `; ${plural(refused, "task")} left alone`;
-  return `${plural(done.task_ids.length, "task")} ${deed.done}${rest}`;
+  const rest = refused === 0 ? "" : `; ${say("{tasks|# task|# tasks} left alone", { tasks: refused })}`;
+  return deed.done(done.task_ids.length) + rest;
 }
 
 /** The same from a shell: `ls` finds them, and the command is run for each. */

@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 
 import type { Sort } from "@/api/sorts";
 import type { TaskRow } from "@/api/tasks";
+import { say } from "@/language/say";
 import { shortId, tierOf } from "@/parts/format";
 import { Money } from "@/parts/money";
 import { Ago, At, Lasted } from "@/parts/time";
@@ -33,21 +34,23 @@ interface Look {
 }
 
 export const COLUMNS: readonly Look[] = [
-  { name: "type", label: "Type", width: "6.5rem", show: (task) => task.type },
-  { name: "queue", label: "Queue", width: "6rem", show: (task) => task.queue },
-  { name: "agent", label: "Agent", width: "7rem", show: (task) => task.agent ?? "—" },
-  { name: "subject", label: "Subject", width: "7rem", show: (task) => task.subject ?? "—" },
-  { name: "tags", label: "Tags", width: "8rem", show: (task) => task.tags.join(", ") || "—" },
+  { name: "type", label: say("Type"), width: "6.5rem", show: (task) => task.type },
+  { name: "queue", label: say("Queue"), width: "6rem", show: (task) => task.queue },
+  { name: "agent", label: say("Agent"), width: "7rem", show: (task) => task.agent ?? "—" },
+  { name: "subject", label: say("Subject"), width: "7rem", show: (task) => task.subject ?? "—" },
+  { name: "tags", label: say("Tags"), width: "8rem", show: (task) => task.tags.join(", ") || "—" },
   {
     name: "priority",
-    label: "Priority",
+    label: say("Priority"),
     width: "5.25rem",
     sort: ["priority"],
-    show: (task) => <span title={`priority ${task.priority}`}>{tierOf(task.priority)}</span>,
+    show: (task) => (
+      <span title={say("priority {priority}", { priority: task.priority })}>{tierOf(task.priority)}</span>
+    ),
   },
   {
     name: "failed",
-    label: "Failed",
+    label: say("Failed"),
     width: "3.5rem",
     sort: ["failures"],
     isNumber: true,
@@ -59,7 +62,7 @@ export const COLUMNS: readonly Look[] = [
   },
   {
     name: "cost",
-    label: "Cost",
+    label: say("Cost"),
     width: "4rem",
     sort: ["cost"],
     isNumber: true,
@@ -67,7 +70,7 @@ export const COLUMNS: readonly Look[] = [
   },
   {
     name: "took",
-    label: "Took",
+    label: say("Took"),
     width: "4.5rem",
     sort: ["took"],
     isNumber: true,
@@ -75,18 +78,18 @@ export const COLUMNS: readonly Look[] = [
   },
   {
     name: "updated",
-    label: "Changed",
+    label: say("Changed"),
     width: "4.75rem",
     sort: ["updated"],
     isNumber: true,
     show: (task) => <Ago at={task.updated_at} />,
   },
   { name: "dag", label: "DAG", width: "7rem", show: (task) => shortId(task.dag_id) },
-  { name: "id", label: "Id", width: "7rem", show: (task) => shortId(task.id) },
-  { name: "date", label: "Date", width: "8rem", isNumber: true, show: (task) => <At at={task.created_at} /> },
+  { name: "id", label: say("Id"), width: "7rem", show: (task) => shortId(task.id) },
+  { name: "date", label: say("Date"), width: "8rem", isNumber: true, show: (task) => <At at={task.created_at} /> },
   {
     name: "created",
-    label: "Created",
+    label: say("Created"),
     width: "4.75rem",
     sort: ["newest", "oldest"],
     isNumber: true,

@@ -5,6 +5,7 @@ import { useId, useState, type ReactNode } from "react";
 import { overview } from "@/api/overview";
 import { SORTED, SORTS, type Sort } from "@/api/sorts";
 import { taskCounts } from "@/api/tasks";
+import { say } from "@/language/say";
 import { count, dayAndClock, inShort } from "@/parts/format";
 import { SavedViews } from "@/parts/saved-views";
 import { SearchBox } from "@/parts/search-box";
@@ -16,24 +17,24 @@ import { COLUMNS, USUAL, type Column } from "./columns";
 import { FIELDS, type Field, type Filtering } from "./filter";
 
 const WORDS: Record<Field, { label: string; hint: string }> = {
-  type: { label: "Type", hint: "code" },
-  queue: { label: "Queue", hint: "default" },
-  agent: { label: "Agent", hint: "held by, or addressed to" },
-  subject: { label: "Subject", hint: "issue:42" },
-  tag: { label: "Tag", hint: "nightly" },
-  reason: { label: "Failed for", hint: "timeout" },
+  type: { label: say("Type"), hint: "code" },
+  queue: { label: say("Queue"), hint: "default" },
+  agent: { label: say("Agent"), hint: say("held by, or addressed to") },
+  subject: { label: say("Subject"), hint: "issue:42" },
+  tag: { label: say("Tag"), hint: "nightly" },
+  reason: { label: say("Failed for"), hint: "timeout" },
   dag: { label: "DAG", hint: "dag_…" },
-  parent: { label: "Spawned by", hint: "task_…" },
+  parent: { label: say("Spawned by"), hint: "task_…" },
 };
 
 const ORDERS: Record<Sort, string> = {
-  newest: "Newest first",
-  oldest: "Oldest first",
-  updated: "Last changed first",
-  priority: "Most urgent first",
-  failures: "Most failed first",
-  cost: "Dearest first",
-  took: "Longest first",
+  newest: say("Newest first"),
+  oldest: say("Oldest first"),
+  updated: say("Last changed first"),
+  priority: say("Most urgent first"),
+  failures: say("Most failed first"),
+  cost: say("Dearest first"),
+  took: say("Longest first"),
 };
 
 /** Tasks by status: how many there are, and which are shown. */
@@ -51,9 +52,9 @@ export function StatusTabs({ filter, isNarrow, set }: Filtering) {
   }
 
   return (
-    <div className="tasks-statuses" role="group" aria-label="Status">
+    <div className="tasks-statuses" role="group" aria-label={say("Status")}>
       <Tab isChosen={chosen.size === 0} number={sum} more={more} onClick={() => set("status", [])}>
-        All
+        {say("All")}
       </Tab>
       {STATUSES.map((status) => (
         <Tab
@@ -109,7 +110,7 @@ export function FilterBar(filtering: Filtering) {
     <search className="tasks-filter">
       <div className="tasks-filter-line">
         <SearchBox
-          label="Search titles, prompts and payloads"
+          label={say("Search titles, prompts and payloads")}
           value={filter.q ?? ""}
           onSearch={(text) => set("q", [text])}
         />
@@ -120,7 +121,7 @@ export function FilterBar(filtering: Filtering) {
           aria-controls={panel}
           onClick={() => setOpen(!open)}
         >
-          <ListFilter aria-hidden /> Filter
+          <ListFilter aria-hidden /> {say("Filter")}
         </button>
         {given.map(({ name, value }) => (
           <span key={name + value} className="chip tasks-given">
@@ -128,7 +129,7 @@ export function FilterBar(filtering: Filtering) {
             <button
               type="button"
               className="copy"
-              aria-label={`No longer only ${WORDS[name].label} ${value}`}
+              aria-label={say("No longer only {label} {value}", { label: WORDS[name].label, value })}
               onClick={() =>
                 set(
                   name,
@@ -142,7 +143,7 @@ export function FilterBar(filtering: Filtering) {
         ))}
         <GivenTimes filter={filter} setAll={setAll} />
         <label className="tasks-order">
-          <span className="sr-only">Sorted by</span>
+          <span className="sr-only">{say("Sorted by")}</span>
           <select value={sort} onChange={(event) => set("sort", [event.target.value])}>
             {SORTS.map((each) => (
               <option key={each} value={each}>
@@ -154,7 +155,7 @@ export function FilterBar(filtering: Filtering) {
         <SavedViews page="tasks" />
         {(isNarrow || filter.status.length > 0) && (
           <button type="button" className="button plain small" onClick={clear}>
-            Clear
+            {say("Clear")}
           </button>
         )}
       </div>
@@ -179,7 +180,7 @@ function GivenTimes({ filter, setAll }: Pick<Filtering, "filter" | "setAll">) {
         <button
           type="button"
           className="copy"
-          aria-label={`No longer only ${name} ${dayAndClock(at)}`}
+          aria-label={say("No longer only {name} {at}", { name, at: dayAndClock(at) })}
           onClick={() => setAll({ [name]: undefined })}
         >
           <X aria-hidden />
@@ -235,7 +236,7 @@ function ColumnChoice({ columns, setAll }: Pick<Filtering, "columns" | "setAll">
     setAll({ columns: after.join(".") === USUAL.join(".") ? undefined : after.join(".") });
   return (
     <fieldset className="tasks-columns">
-      <legend>Columns</legend>
+      <legend>{say("Columns")}</legend>
       {COLUMNS.map(({ name, label }) => (
         <label key={name} className="check">
           <input
@@ -268,7 +269,10 @@ export function SortNote({ sort, filter, isNarrow }: Filtering) {
   if (sort === "newest" || sort === "oldest" || sum <= SORTED) return null;
   return (
     <p className="note tone-info">
-      The newest {count(SORTED)} of {count(sum)} tasks are sorted. Narrow the list down to sort all of it.
+      {say("The newest {sorted} of {all} tasks are sorted. Narrow the list down to sort all of it.", {
+        sorted: SORTED,
+        all: sum,
+      })}
     </p>
   );
 }

@@ -5,6 +5,7 @@ import { Link, useNavigate } from "react-router";
 import { nameOf } from "@/actions/subject";
 import type { Sort } from "@/api/sorts";
 import type { TaskFilter, TaskRow } from "@/api/tasks";
+import { say } from "@/language/say";
 import { Broken, Empty, Loading } from "@/parts/empty";
 import { useMedia } from "@/parts/media";
 import { ProgressBar, progressOf } from "@/parts/progress";
@@ -23,13 +24,13 @@ const AHEAD = 60; // rows before the end at which the next page is asked for
 
 /** How the list is called: by its order. */
 const NAMES: Record<Sort, string> = {
-  newest: "Tasks, newest first",
-  oldest: "Tasks, oldest first",
-  updated: "Tasks, last changed first",
-  priority: "Tasks, most urgent first",
-  failures: "Tasks, most failed first",
-  cost: "Tasks, dearest first",
-  took: "Tasks, longest first",
+  newest: say("Tasks, newest first"),
+  oldest: say("Tasks, oldest first"),
+  updated: say("Tasks, last changed first"),
+  priority: say("Tasks, most urgent first"),
+  failures: say("Tasks, most failed first"),
+  cost: say("Tasks, dearest first"),
+  took: say("Tasks, longest first"),
 };
 
 interface ListProps {
@@ -80,10 +81,10 @@ export function TaskList({ filter, sort, columns, onSort, isNarrow, selected, on
     const task = rows[active];
     if (task !== undefined) onSelect(task);
   }
-  useShortcut("j", "Next task", () => go(active + 1));
-  useShortcut("k", "Previous task", () => go(active - 1));
-  useShortcut("o", "Open the task", open);
-  useShortcut("x", "Select the task", select);
+  useShortcut("j", say("Next task"), () => go(active + 1));
+  useShortcut("k", say("Previous task"), () => go(active - 1));
+  useShortcut("o", say("Open the task"), open);
+  useShortcut("x", say("Select the task"), select);
 
   function pressed(event: KeyboardEvent) {
     const page = Math.floor((scroll.current?.clientHeight ?? height) / height);
@@ -117,7 +118,7 @@ export function TaskList({ filter, sort, columns, onSort, isNarrow, selected, on
             scroll.current?.scrollTo(0, 0);
           }}
         >
-          <ArrowUp aria-hidden /> {list.missing}: show
+          <ArrowUp aria-hidden /> {say("{missing}: show", { missing: list.missing })}
         </button>
       )}
       <div
@@ -137,10 +138,10 @@ export function TaskList({ filter, sort, columns, onSort, isNarrow, selected, on
         <div role="rowgroup" className="tasks-head">
           <div role="row" className="tasks-row" style={{ gridTemplateColumns: grid }}>
             <span role="columnheader">
-              <span className="sr-only">Selected</span>
+              <span className="sr-only">{say("Selected")}</span>
             </span>
-            <span role="columnheader">Status</span>
-            <span role="columnheader">Task</span>
+            <span role="columnheader">{say("Status")}</span>
+            <span role="columnheader">{say("Task")}</span>
             {looks.map((look) => (
               <Head key={look.name} look={look} sort={sort} onSort={onSort} />
             ))}
@@ -167,7 +168,7 @@ export function TaskList({ filter, sort, columns, onSort, isNarrow, selected, on
             );
           })}
         </div>
-        {list.isLoadingMore && <p className="tasks-more quiet">More…</p>}
+        {list.isLoadingMore && <p className="tasks-more quiet">{say("More…")}</p>}
       </div>
     </div>
   );
@@ -211,7 +212,7 @@ function Head({ look, sort, onSort }: HeadProps) {
         <button
           type="button"
           className="tasks-sort"
-          aria-label={`Sort by ${look.label}`}
+          aria-label={say("Sort by {label}", { label: look.label })}
           tabIndex={-1}
           onClick={() => onSort(place >= 0 && orders.length === 1 ? "newest" : next)}
         >
@@ -244,7 +245,7 @@ const Row = memo(function Row(props: RowProps) {
         <input
           type="checkbox"
           tabIndex={-1}
-          aria-label={`Select ${name}`}
+          aria-label={say("Select {name}", { name })}
           checked={isSelected}
           onChange={() => onSelect(task)}
         />
@@ -256,7 +257,9 @@ const Row = memo(function Row(props: RowProps) {
         <Link to={`/tasks/${task.id}`} tabIndex={-1} className="clip">
           {name}
         </Link>
-        {progress?.fraction != null && <ProgressBar fraction={progress.fraction} label={`Progress of ${name}`} />}
+        {progress?.fraction != null && (
+          <ProgressBar fraction={progress.fraction} label={say("Progress of {name}", { name })} />
+        )}
         {task.subject !== null && <span className="chip">{task.subject}</span>}
         {task.tags.slice(0, 2).map((tag) => (
           <span key={tag} className="chip tasks-tag">
@@ -287,18 +290,18 @@ const Row = memo(function Row(props: RowProps) {
 function Nothing({ isFiltered }: { isFiltered: boolean }) {
   if (isFiltered) {
     return (
-      <Empty icon={ListTodo} title="No task matches">
-        Take a filter away, or look for something else.
+      <Empty icon={ListTodo} title={say("No task matches")}>
+        {say("Take a filter away, or look for something else.")}
       </Empty>
     );
   }
   return (
     <Empty
       icon={ListTodo}
-      title="The yard is empty"
+      title={say("The yard is empty")}
       command={`taskyard enqueue research --prompt "Compare three vendors"`}
     >
-      Put the first task in from a shell, a program, or an agent. It appears here at once.
+      {say("Put the first task in from a shell, a program, or an agent. It appears here at once.")}
     </Empty>
   );
 }

@@ -4,6 +4,7 @@ import { useMemo, useState } from "react";
 
 import type { Sort } from "@/api/sorts";
 import { taskPages, type RowPage, type TaskFilter, type TaskRow } from "@/api/tasks";
+import { say } from "@/language/say";
 import { useEvents, useLive } from "@/live/live";
 import type { YardEvent } from "@/live/stream";
 
@@ -49,7 +50,12 @@ export function useRows(filter: TaskFilter, sort: Sort, isAtTop: () => boolean):
     isOld: query.isPlaceholderData,
     isLoadingMore: query.isFetchingNextPage,
     error: query.error,
-    missing: seen.created > 0 ? `${seen.created} new` : seen.breaks === breaks ? null : "May be out of date",
+    missing:
+      seen.created > 0
+        ? say("{number} new", { number: seen.created })
+        : seen.breaks === breaks
+          ? null
+          : say("May be out of date"),
     more() {
       if (query.hasNextPage && !query.isFetching) void query.fetchNextPage();
     },

@@ -5,8 +5,9 @@ import { Link } from "react-router";
 import { AgainLike } from "@/actions/again";
 
 import type { TaskRow } from "@/api/tasks";
+import { say } from "@/language/say";
 import { quoted } from "@/parts/copy";
-import { plural } from "@/parts/format";
+
 import { Page } from "@/parts/page";
 
 import { BulkActions } from "./bulk";
@@ -32,7 +33,7 @@ export default function Tasks() {
 
   return (
     <Page
-      title="Tasks"
+      title={say("Tasks")}
       filling
       twin={{
         command: ["taskyard", "ls", ...asOptions(filter, sort).map(quoted)].join(" "),
@@ -41,15 +42,15 @@ export default function Tasks() {
       actions={
         <>
           <Link to="/tasks/new" className="button">
-            <Plus aria-hidden /> New task
+            <Plus aria-hidden /> {say("New task")}
           </Link>
-          <div className="tasks-bulk" role="group" aria-label="Act on many tasks">
+          <div className="tasks-bulk" role="group" aria-label={say("Act on many tasks")}>
             {selected.size > 0 ? (
               <button type="button" className="button small plain" onClick={() => setSelected(new Map())}>
-                {plural(selected.size, "task")} selected: clear
+                {say("{tasks|# task|# tasks} selected: clear", { tasks: selected.size })}
               </button>
             ) : (
-              <span className="quiet">Everything that matches:</span>
+              <span className="quiet">{say("Everything that matches:")}</span>
             )}
             <BulkActions filter={filter} selected={[...selected.values()]} onDone={() => setSelected(new Map())} />
             {selected.size === 1 && <AgainLike id={[...selected.keys()][0] ?? ""} small />}

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { CircleCheck } from "lucide-react";
 
 import { breakers } from "@/api/gates";
+import { say } from "@/language/say";
 import { useEvery } from "@/live/live";
 import { Broken, Empty, Loading } from "@/parts/empty";
 import { Card } from "@/parts/page";
@@ -16,9 +17,13 @@ export function BreakerWaits() {
   const { data, error, refetch } = useQuery({ ...breakers, refetchInterval: useEvery(AGAIN) });
   const open = data?.breakers.filter((each) => each.state !== "closed");
   return (
-    <Card title="Breakers" aside={<OpenBreaker />} twin={{ command: "taskyard breakers ls", path: "/api/breakers" }}>
+    <Card
+      title={say("Breakers")}
+      aside={<OpenBreaker />}
+      twin={{ command: "taskyard breakers ls", path: "/api/breakers" }}
+    >
       {open === undefined && (error === null ? <Loading /> : <Broken error={error} retry={() => void refetch()} />)}
-      {open?.length === 0 && <Empty icon={CircleCheck} title="Every breaker is closed" />}
+      {open?.length === 0 && <Empty icon={CircleCheck} title={say("Every breaker is closed")} />}
       <ul className="waits">
         {open?.map((each) => (
           <li key={each.type}>
@@ -26,7 +31,11 @@ export function BreakerWaits() {
               {each.type} <StatusBadge status={each.state} />
               <span className="quiet waits-why">{each.why}</span>
             </span>
-            {each.open_until === null ? <span className="quiet">a probe may go</span> : <Probe at={each.open_until} />}
+            {each.open_until === null ? (
+              <span className="quiet">{say("a probe may go")}</span>
+            ) : (
+              <Probe at={each.open_until} />
+            )}
             <CloseBreaker type={each.type} />
           </li>
         ))}
@@ -36,9 +45,5 @@ export function BreakerWaits() {
 }
 
 function Probe({ at }: { at: string }) {
-  return (
-    <span>
-      probe <Until at={at} />
-    </span>
-  );
+  return <span>{say("probe {until}", { until: <Until at={at} /> })}</span>;
 }

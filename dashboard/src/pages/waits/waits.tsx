@@ -1,4 +1,5 @@
 /** What work waits for outside of the yard: throttles, breakers and providers, each with its countdown. */
+import { say } from "@/language/say";
 import { ViewerNote } from "@/parts/action";
 import { Page } from "@/parts/page";
 
@@ -9,7 +10,10 @@ import "./waits.css";
 
 export default function Waits() {
   return (
-    <Page title="Waits" lead="Rate limits, open breakers and providers: what holds work back, and for how long.">
+    <Page
+      title={say("Waits")}
+      lead={say("Rate limits, open breakers and providers: what holds work back, and for how long.")}
+    >
       <ViewerNote />
       <div className="grid">
         <ThrottleWaits />

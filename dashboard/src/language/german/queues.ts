@@ -1,0 +1,66 @@
+export const queues = {
+  "No breaker has ever opened": "Noch nie hat sich ein Breaker geöffnet",
+  "When tasks of one type keep failing, its breaker opens and no more of them are handed out for a while. By hand:":
+    "Wenn Aufgaben eines Typs immer wieder fehlschlagen, öffnet sich sein Breaker, und eine Weile werden keine mehr vergeben. Von Hand:",
+  State: "Zustand",
+  "Failures in a row": "Fehler in Folge",
+  Actions: "Aktionen",
+  "probe {ago}": "Probe {ago}",
+  "failures in a row": "Fehler in Folge",
+  "Open one": "Einen öffnen",
+  "Open a breaker": "Einen Breaker öffnen",
+  "Open the breaker of {type}": "Den Breaker von {type} öffnen",
+  "Open it": "Öffnen",
+  "by hand": "von Hand",
+  "Nothing of type {type} is handed out": "Nichts vom Typ {type} wird vergeben",
+  "Nothing of this type is handed out for a while. Then one task is let through as a probe: if it completes, it closes.":
+    "Eine Weile wird nichts von diesem Typ vergeben. Dann wird eine Aufgabe zur Probe durchgelassen: Wird sie fertig, schließt er sich.",
+  "Close the breaker of {type}": "Den Breaker von {type} schließen",
+  "Close it": "Schließen",
+  "Tasks of type {type} are handed out again": "Aufgaben vom Typ {type} werden wieder vergeben",
+  "Tasks of this type are handed out again at once, and failures are counted from zero.":
+    "Aufgaben dieses Typs werden sofort wieder vergeben, und Fehler werden von null gezählt.",
+  Lately: "Zuletzt",
+  "No queue was paused and no breaker has moved lately.":
+    "In letzter Zeit wurde keine Warteschlange angehalten, und kein Breaker hat sich bewegt.",
+  "Queue {name} was paused": "Warteschlange {name} wurde angehalten",
+  "Queue {name} was resumed": "Warteschlange {name} wurde fortgesetzt",
+  "Queue {name} has another preset": "Warteschlange {name} hat ein anderes Preset",
+  "The breaker of {name} opened": "Der Breaker von {name} hat sich geöffnet",
+  "The breaker of {name} closed": "Der Breaker von {name} hat sich geschlossen",
+  "No queue yet": "Noch keine Warteschlange",
+  "A queue is there as soon as a task is put into it:": "Eine Warteschlange ist da, sobald eine Aufgabe hineinkommt:",
+  "The preset that its new tasks follow": "Das Preset, dem ihre neuen Aufgaben folgen",
+  "Pause {queue}": "{queue} anhalten",
+  "{queue} is paused": "{queue} ist angehalten",
+  "Nothing more is handed out of it. What is claimed or running goes on, and tasks can still be put in.":
+    "Nichts mehr wird aus ihr vergeben. Was beansprucht ist oder läuft, geht weiter, und Aufgaben können weiterhin eingestellt werden.",
+  "Resume {queue}": "{queue} fortsetzen",
+  "{queue} flows again": "{queue} fließt wieder",
+  "Its tasks are handed out again.": "Ihre Aufgaben werden wieder vergeben.",
+  "Queues, breakers, throttles": "Warteschlangen, Breaker, Drosselungen",
+  "What may hold work back, and what was done to it.": "Was Arbeit aufhalten kann, und was damit getan wurde.",
+  "Nothing is slowed down": "Nichts wird gebremst",
+  "When a provider answers with a rate limit, tasks of that type and model wait until it is over. They lose no attempt.":
+    "Wenn ein Anbieter mit einem Rate-Limit antwortet, warten Aufgaben dieses Typs und Modells, bis es vorbei ist. Sie verlieren keinen Versuch.",
+  any: "jedes",
+  "Every breaker is closed": "Jeder Breaker ist geschlossen",
+  "a probe may go": "eine Probe darf los",
+  "probe {until}": "Probe {until}",
+  "Tasks that wait for another try": "Aufgaben, die auf einen weiteren Versuch warten",
+  "No task waits for another try": "Keine Aufgabe wartet auf einen weiteren Versuch",
+  "A task that failed, or that a provider turned away, waits here until its time comes.":
+    "Eine Aufgabe, die fehlgeschlagen ist oder die ein Anbieter abgewiesen hat, wartet hier, bis ihre Zeit kommt.",
+  "no attempt was counted: its provider asked to wait": "kein Versuch gezählt: Der Anbieter bat um Geduld",
+  "failed {attempts} of {most}": "{attempts} von {most} fehlgeschlagen",
+  "After a rate limit, others leave that type and model alone for half of the wait. They lose no attempt.":
+    "Nach einem Rate-Limit lassen andere diesen Typ und dieses Modell für die Hälfte der Wartezeit in Ruhe. Sie verlieren keinen Versuch.",
+  "any model": "jedes Modell",
+  Lift: "Aufheben",
+  "Lift the throttle of {type}": "Die Drosselung von {type} aufheben",
+  "Lift it": "Aufheben",
+  "Tasks of this type are handed out again at once. Those that met the limit themselves wait until the time their provider named. If the limit still stands, the next one to meet it slows the others down again.":
+    "Aufgaben dieses Typs werden sofort wieder vergeben. Die selbst auf das Limit gestoßen sind, warten bis zu der Zeit, die ihr Anbieter genannt hat. Gilt das Limit noch, bremst die nächste, die darauf stößt, die anderen wieder.",
+  "Rate limits, open breakers and providers: what holds work back, and for how long.":
+    "Rate-Limits, offene Breaker und Anbieter: was Arbeit aufhält, und wie lange.",
+} as const;
