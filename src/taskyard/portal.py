@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
+from taskyard.core.json_value import is_list
 from taskyard.features.tasks.result_views import Enqueued
 
 PATIENCE = 10.0  # seconds for what is cancelled to end
@@ -69,8 +70,8 @@ class Waits:
         """A task that was put in, whose result is waited for as everything else here."""
         if isinstance(answer, Enqueued):
             return cast(R, answer.awaited_by(self(self._result)))
-        if isinstance(answer, list):
-            return cast(R, [self._with_result(each) for each in cast(list[Any], answer)])
+        if is_list(answer):
+            return cast(R, [self._with_result(each) for each in answer])
         return answer
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Annotated, Any, Literal, NewType, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -98,7 +98,8 @@ def _generic(kind: Any) -> Any:
 
 
 def _model(name: str, description: str | None, members: Mapping[str, Any], config: ConfigDict) -> type[BaseModel]:
-    return create_model(name, __config__=config, __doc__=description, **cast(dict[str, Any], members))
+    given: Any = members
+    return create_model(name, __config__=config, __doc__=description, **given)
 
 
 def _name(kind: type) -> str:

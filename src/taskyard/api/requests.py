@@ -39,14 +39,15 @@ class RequestBody(BaseModel):
 
 def _sent(hint: Any) -> Any:
     """A type as JSON can send it: a caller in this process may also give a moment or a decimal."""
+    kind: Any
     kind, notes = unnoted(hint)
     if get_origin(kind) in (Union, UnionType):
         kinds = [_sent(each) for each in get_args(kind) if each not in (datetime, Decimal)]
         kind = cast(Any, Union[*kinds])
     elif get_origin(kind) is Sequence:
-        kind = cast(Any, list[get_args(kind)[0]])
+        kind = list[get_args(kind)[0]]
     elif get_origin(kind) is Mapping:
-        kind = cast(Any, dict[str, Any])
+        kind = dict[str, Any]
     abouts = [Field(description=note.text) for note in notes if isinstance(note, About)]
     return Annotated[kind, *abouts] if abouts else kind
 

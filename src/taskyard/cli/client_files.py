@@ -12,9 +12,10 @@ import sys
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from taskyard.core.errors import InvalidInput
+from taskyard.core.json_value import is_object
 from taskyard.visible_text import visible
 
 NAME = "taskyard"
@@ -147,9 +148,9 @@ def _toml(entry: ServerEntry) -> str:
 
 
 def _object(value: object, client: ClientFile) -> dict[str, Any]:
-    if not isinstance(value, dict):
+    if not is_object(value):
         raise InvalidInput("CLIENT", f"has a file of another shape: {client.path()}")
-    return cast(dict[str, Any], value)
+    return value
 
 
 def _refuse_taken(servers: Mapping[str, Any], client: ClientFile) -> None:

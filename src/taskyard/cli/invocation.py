@@ -47,7 +47,8 @@ By = Annotated[str, typer.Option("--by", help="Who is doing this.", envvar="TASK
 
 
 def chosen(context: typer.Context) -> CliSettings:
-    return cast(CliSettings, context.obj)
+    settings: CliSettings = context.obj
+    return settings
 
 
 def connected(context: typer.Context, **instead: Any) -> Yard:

@@ -7,10 +7,11 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from taskyard.app import DEFAULT_URL, line_in, url_in
 from taskyard.core.errors import InvalidInput
+from taskyard.core.json_value import is_list
 from taskyard.features.tokens.sign_in_settings import SignInSettings, sign_in_settings
 from taskyard.stores import store_url
 
@@ -100,7 +101,7 @@ def _filed() -> dict[str, Any]:
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise InvalidInput(f"{FILE}: {name}", "must be a number")
         elif name in LISTS:
-            if not isinstance(value, list) or not all(isinstance(each, str) for each in cast(list[Any], value)):
+            if not is_list(value) or not all(isinstance(each, str) for each in value):
                 raise InvalidInput(f"{FILE}: {name}", "must be a list of texts")
         elif not isinstance(value, str):
             raise InvalidInput(f"{FILE}: {name}", "must be a text")

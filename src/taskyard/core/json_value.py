@@ -11,7 +11,7 @@ from _json import make_encoder, make_scanner
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
 from json.encoder import encode_basestring
-from typing import Any, TypeGuard, cast
+from typing import Any, TypeGuard
 
 from taskyard.core.errors import InvalidInput
 
@@ -276,7 +276,8 @@ def _encoder(*, sort_keys: bool) -> Callable[[object, int], Iterable[str]]:
 
 _COMPACT = _encoder(sort_keys=False)
 _SORTED = _encoder(sort_keys=True)
-_SCAN = make_scanner(cast(Any, json.JSONDecoder()))  # what `json.loads` comes to, after longer than most texts take
+_DECODER: Any = json.JSONDecoder()
+_SCAN = make_scanner(_DECODER)  # what `json.loads` comes to, after longer than most texts take
 _STRICT: Any = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
 _LIBRARY: Any = json.decoder
 _AFTER_SPACE: Any = re.compile(r"[ \t\n\r]*").match

@@ -39,6 +39,7 @@ try:
 except ImportError as error:
     raise ImportError("claude-agent-sdk is missing or too old (pip install 'taskyard[claude]')") from error
 
+from taskyard.core.json_value import object_of
 from taskyard.core.task import Reason
 from taskyard.features.budgets.token_counts import anthropic_usage
 from taskyard.integrations.agent_steps import ToolDecision, agent_run, approve
@@ -266,4 +267,4 @@ class TaskSessionStore:
 
     async def _bodies(self) -> list[dict[str, Any]]:
         known = await self._task.known_steps()
-        return [cast(dict[str, Any], await self._task.unpacked_step(known[name])) for name in await self._names()]
+        return [object_of(await self._task.unpacked_step(known[name])) for name in await self._names()]

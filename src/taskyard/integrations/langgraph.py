@@ -59,7 +59,7 @@ async def run(
     _install_cache()
     await task.known_steps()  # from here on, a model in a thread finds them without waiting for the loop
     name = graph.get_name()
-    config = cast(RunnableConfig, {**(config or {})})
+    config = RunnableConfig(**(config or {}))
     config["configurable"] = {**config.get("configurable", {}), "thread_id": task.id}
     with agent_run(task, name):
         durable = graph.copy(update={"checkpointer": YardSaver(task)})
@@ -105,7 +105,7 @@ async def _decided(task: Context, graph: str, name: str, place: int, call: Any) 
 def _schema_in(value: Any) -> Mapping[str, Any]:
     """The shape of an answer that the graph names itself; any JSON where it names none."""
     named = _member(value, "schema", "response_schema")
-    return cast(Mapping[str, Any], named) if is_mapping(named) else {}
+    return named if is_mapping(named) else {}
 
 
 def _member(value: Any, *names: str) -> Any:

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator, Mapping
 from functools import cache
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 try:
     import openai
@@ -170,7 +170,8 @@ class _StoredStream(Stream[Any]):
 
 def _read(type_: Any, stored: Any) -> Any:
     """An object of the library from what is stored of it, read as the library reads an answer: it checks nothing."""
-    return cast(Any, _holder(type_)).construct(value=stored).value
+    holder: Any = _holder(type_)
+    return holder.construct(value=stored).value
 
 
 @cache
@@ -205,7 +206,7 @@ def _parsed(options: Any, answer: Any) -> Any:
 
 def _counting(options: Any) -> tuple[Any, bool]:
     """The request, such that its stream ends with what it cost; and whether the caller had asked for that."""
-    body = cast("dict[str, Any]", options.json_data or {})
+    body: dict[str, Any] = options.json_data or {}
     if not options.url.endswith("completions"):
         return _without_parser(options), True
     wanted: dict[str, Any] = body.get("stream_options") or {}

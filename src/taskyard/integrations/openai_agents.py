@@ -40,7 +40,7 @@ try:
 except ImportError as error:
     raise ImportError("openai-agents is missing or too old (pip install 'taskyard[openai-agents]')") from error
 
-from taskyard.core.json_value import is_mapping
+from taskyard.core.json_value import is_list, is_mapping
 from taskyard.features.budgets.token_counts import openai_usage
 from taskyard.integrations.agent_steps import (
     agent_run,
@@ -341,8 +341,8 @@ class _StepServerCall:
 
 def _stored(result: Any) -> Any:
     """What a tool returned, as JSON. The SDK shows its model a text of whatever it does not know."""
-    if isinstance(result, list):
-        return [_stored(each) for each in cast("list[Any]", result)]
+    if is_list(result):
+        return [_stored(each) for each in result]
     if (kind := type(result).__name__) in _OUTPUTS:
         return {_MARK: kind, "fields": result.model_dump(mode="json")}
     if hasattr(result, "model_dump"):
@@ -354,8 +354,8 @@ def _stored(result: Any) -> Any:
 
 
 def _restored(stored: Any) -> Any:
-    if isinstance(stored, list):
-        return [_restored(each) for each in cast("list[Any]", stored)]
+    if is_list(stored):
+        return [_restored(each) for each in stored]
     if is_mapping(stored) and (kind := str(stored.get(_MARK))) in _OUTPUTS:
         return _OUTPUTS[kind].model_validate(stored["fields"])
     return stored

@@ -7,7 +7,7 @@ wait for a signal without a question are asked about by the name of the signal.
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
@@ -46,7 +46,7 @@ def form_of(approval: Approval) -> Form:
     question = approval.question
     if question is None:
         title = approval.task.title or approval.task.type
-        return Form(f"{title} waits for {approval.signal}.", cast(dict[str, Any], DECISION))
+        return Form(f"{title} waits for {approval.signal}.", DECISION)
     schema = question.answer_schema
     if not isinstance(schema, dict):
         return _as_text(question.text, {})

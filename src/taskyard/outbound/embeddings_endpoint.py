@@ -11,7 +11,7 @@ import asyncio
 import json
 import os
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 import httpcore
@@ -110,7 +110,7 @@ async def _read(answer: httpcore.Response, most: int) -> bytes:
 def _vectors(body: bytes, number: int) -> list[list[float]]:
     """The vectors in the order of the texts: each says which text it is of."""
     try:
-        rows = cast(list[dict[str, Any]], json.loads(body)["data"])
+        rows: list[dict[str, Any]] = json.loads(body)["data"]
         ordered = sorted(rows, key=lambda row: row["index"])
         vectors = [[float(value) for value in row["embedding"]] for row in ordered]
         indexes = [row["index"] for row in ordered]

@@ -21,7 +21,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, KeySet, OKPKey, RSAKey
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.json_value import Json, check_values, decode, is_object
+from taskyard.core.json_value import Json, check_values, decode, is_list, is_object
 from taskyard.core.units import SECOND, Micros
 from taskyard.features.tokens.people import Identity, identity
 from taskyard.features.tokens.sign_in_settings import NEAR, OidcSettings
@@ -171,15 +171,15 @@ class OidcProvider:
             raise SignInRefused(f"its id token is signed with {str(algorithm)[:20]}, which proves nothing")
         key = await self._key(algorithm, key_id)
         try:
-            claims = jwt.decode(token, key, algorithms=[algorithm]).claims
+            claims: dict[str, Json] = jwt.decode(token, key, algorithms=[algorithm]).claims
         except (JoseError, ValueError):
             raise SignInRefused("its id token is not signed by it") from None
         self._check_claims(claims, nonce, now // SECOND)
-        return cast(dict[str, Json], claims)
+        return claims
 
     def _check_claims(self, claims: Mapping[str, Any], nonce: str, now: int) -> None:
-        audience = claims.get("aud")
-        audiences: list[object] = cast(list[object], audience) if isinstance(audience, list) else [audience]
+        audience: object = claims.get("aud")
+        audiences = audience if is_list(audience) else [audience]
         client, subject = self._settings.client_id, claims.get("sub")
         if claims.get("iss") != self._settings.issuer:
             raise SignInRefused("its id token is of another issuer")
@@ -299,10 +299,10 @@ def claim(claims: Mapping[str, Json], name: str) -> Json:
     """A claim by its name, or by the names that lead to it with dots between: `realm_access.roles`."""
     if name in claims:
         return claims[name]
-    found: object = dict(claims)
+    found: Json = dict(claims)
     for part in name.split("."):
-        found = found.get(part) if is_object(found) else None
-    return cast(Json, found)
+        found = found.get(part) if isinstance(found, dict) else None
+    return found
 
 
 def _chosen(keys: list[Key], algorithm: str, key_id: object) -> Key | None:

@@ -56,7 +56,8 @@ class FormField(NamedTuple):
             # True is 1 to Python, and not to JSON.
             chosen = [index for index, choice in enumerate(self.choices) if compact(choice) == compact(default)]
             value = chosen[0] if chosen and "default" in self.rules else Select.NULL
-            return Select(cast(Any, options), value=value, prompt="choose", id=place, compact=True)
+            choices: Any = options
+            return Select(choices, value=value, prompt="choose", id=place, compact=True)
         if self.rules.get("type") in LINES:
             return Input(self._prefilled, id=place, compact=True)
         return TextArea(self._prefilled, id=place, compact=True)

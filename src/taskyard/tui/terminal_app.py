@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
@@ -79,7 +79,8 @@ class TerminalApp(App[None]):
     async def action_go(self, name: str) -> None:
         while len(self.screen_stack) > 2:  # the first is textual's own, the second a place
             await self.pop_screen()
-        await cast(Any, self).switch_screen(SCREENS[name](self._session))
+        app: Any = self
+        await app.switch_screen(SCREENS[name](self._session))
 
     async def action_renew(self) -> None:
         await self._renew_shown()

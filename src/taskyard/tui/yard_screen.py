@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -88,7 +88,8 @@ class YardScreen(Screen[None]):
         return call is None or self.session.may(call)
 
     def open_form(self, form: FormDialog) -> None:
-        cast(Any, self).app.push_screen(form)
+        screen: Any = self
+        screen.app.push_screen(form)
 
     def show_text(self, selector: str, text: VisualType) -> None:
         self.query_one(selector, Static).update(text)

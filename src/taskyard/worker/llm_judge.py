@@ -11,10 +11,10 @@ from codecs import getincrementaldecoder
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.json_value import Json
+from taskyard.core.json_value import Json, is_mapping
 from taskyard.features.attempts.validation.rules import LLM_JUDGE
 from taskyard.features.budgets.token_counts import openai_usage
 from taskyard.worker.context import Context
@@ -194,8 +194,9 @@ async def _asked(ask: Ask, asked: Question) -> Any:
 
 def _verdict(answer: Any) -> Json:
     """The verdict in an answer. Models like to put words or a fence around it; the yard checks what is in it."""
-    if isinstance(answer, Mapping):
-        return dict(cast(Mapping[str, Json], answer))
+    if is_mapping(answer):
+        verdict: dict[str, Any] = dict(answer)
+        return verdict
     text = str(answer)
     begin, past = text.find("{"), text.rfind("}") + 1
     try:

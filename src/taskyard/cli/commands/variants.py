@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -33,7 +33,7 @@ def set_variants(
     as_json: AsJson = False,
 ) -> None:
     """Say in which variants the tasks of a type are put in from now on."""
-    given = cast(Any, json_given("JSON", variants))
+    given: Any = json_given("JSON", variants)
     stored = in_yard(context, lambda yard: yard.variants.set(type, given, by=by))
     show(as_json, write(stored), _table([stored]))
 

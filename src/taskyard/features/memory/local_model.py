@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from taskyard.core.errors import InvalidInput
 
@@ -48,7 +48,8 @@ def _model() -> tuple[Any, Any]:
     tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    return tokenizer, cast(Any, safetensors).load_file(folder / _WEIGHTS)["embedding.weight"].astype("float32")
+    reader: Any = safetensors
+    return tokenizer, reader.load_file(folder / _WEIGHTS)["embedding.weight"].astype("float32")
 
 
 def _folder() -> Path:

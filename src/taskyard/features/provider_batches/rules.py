@@ -14,7 +14,7 @@ from typing import NamedTuple, TypedDict, cast
 from taskyard.core import transitions
 from taskyard.core.changes import NewTask, Record, RecordChange, Spend
 from taskyard.core.claiming import money_names
-from taskyard.core.json_value import Json, compact
+from taskyard.core.json_value import Json, compact, object_of
 from taskyard.core.policy import Policy
 from taskyard.core.record_kinds import RecordKind
 from taskyard.core.task import (
@@ -273,7 +273,13 @@ def standing(notes: Mapping[str, Json], name: str) -> CallStanding:
         number += 1
     if not number:
         return CallStanding(0)
-    waited = cast(Mapping[str, str], notes[wait_note(name, number)])
-    outcome = cast(Mapping[str, Json] | None, notes.get(outcome_note(name, number)))
-    reported = cast(Mapping[str, int], notes.get(reported_note(name, number)) or {})
-    return CallStanding(number, waited["batch_id"], waited["custom_id"], outcome, reported.get("attempt"))
+    waited = object_of(notes[wait_note(name, number)])
+    outcome = notes.get(outcome_note(name, number))
+    reported = object_of(notes.get(reported_note(name, number)) or {}).get("attempt")
+    return CallStanding(
+        number,
+        str(waited["batch_id"]),
+        str(waited["custom_id"]),
+        None if outcome is None else object_of(outcome),
+        reported if isinstance(reported, int) else None,
+    )

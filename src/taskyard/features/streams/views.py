@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from taskyard.core.attempt_stream import BEGINNING, MOST_BYTES, ChunkKind, StreamChunk
+from taskyard.core.json_value import is_object
 from taskyard.core.task import Status
 from taskyard.definition.view import About, Time, view
 from taskyard.features.streams.rules import place_text
@@ -62,9 +63,7 @@ def page_view(chunks: list[StreamChunk], after: str | None, status: Status, *, i
 
 def words_of(data: Any) -> str:
     """What a person reads of a chunk that is no text."""
-    if not isinstance(data, dict):
+    if not is_object(data):
         return json.dumps(data, ensure_ascii=False)
-    members = cast(dict[str, Any], data)
-    if isinstance(members.get("text"), str):
-        return members["text"]
-    return json.dumps(members.get("progress", members), ensure_ascii=False)
+    text = data.get("text")
+    return text if isinstance(text, str) else json.dumps(data.get("progress", data), ensure_ascii=False)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 from hashlib import sha256
-from typing import Any, cast
+from typing import Any
 
 from taskyard.core.errors import CycleFound, InvalidInput
 from taskyard.core.json_value import Json, compact
@@ -59,7 +59,7 @@ def dependencies(document: Document) -> list[str]:
     listed = document.get("dependencies") or []
     if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
         raise InvalidInput(f"{document['id']}: dependencies", "must be a list of ids")
-    return cast(list[str], listed)
+    return [str(each) for each in listed]
 
 
 def in_order(tasks: Mapping[str, Queued]) -> list[str]:
@@ -83,7 +83,8 @@ def output_of(document: Document) -> tuple[Json, Json]:
 def result_of(output: Mapping[str, Any] | None) -> Json:
     if output is None:
         return None
-    data, report = cast(Json, output["data"]), output.get("decision_report")
+    data: Json = output["data"]
+    report: Json = output.get("decision_report")
     shown: Document = data if isinstance(data, dict) and "status" in data else {"status": "success", "output": data}
     return {**shown, "decisionReport": report}
 

@@ -27,6 +27,7 @@ from mcp.types import (
 from pydantic import BaseModel
 
 from taskyard.core.errors import NotFound, TaskyardError
+from taskyard.core.json_value import is_list
 from taskyard.features.handles.views import HandleView
 from taskyard.mcp.desk import Desk
 from taskyard.mcp.resources import resource_kinds
@@ -183,7 +184,7 @@ async def _seen(desk: Desk, uris: Sequence[str]) -> list[str]:
 
 async def _followed(desk: Desk, given: object) -> list[HandleView]:
     found: list[HandleView] = []
-    for handle in cast(list[object], given)[:MOST_WANTED] if isinstance(given, list) else ():
+    for handle in given[:MOST_WANTED] if is_list(given) else ():
         try:
             found.append(await desk.yard.handles.get(str(handle)))
         except TaskyardError as error:
@@ -212,10 +213,10 @@ async def _task_notice(desk: Desk, handle: HandleView, meta: Mapping[str, Any]) 
 def _acknowledged(wanted: _Wanted, meta: dict[str, Any]) -> BaseModel:
     more: dict[str, Any] = {TASK_IDS: [each.handle for each in wanted.tasks]} if wanted.tasks else {}
     honoured = SubscriptionFilter(resource_subscriptions=list(wanted.uris) or None, **more)
-    params = SubscriptionsAcknowledgedNotificationParams(notifications=honoured, _meta=cast(Any, meta))
+    params = SubscriptionsAcknowledgedNotificationParams(notifications=honoured, _meta=meta)
     return SubscriptionsAcknowledgedNotification(params=params)
 
 
 def _updated(uri: str, meta: dict[str, Any]) -> BaseModel:
-    params = ResourceUpdatedNotificationParams(uri=uri, _meta=cast(Any, meta))
+    params = ResourceUpdatedNotificationParams(uri=uri, _meta=meta)
     return ResourceUpdatedNotification(params=params)

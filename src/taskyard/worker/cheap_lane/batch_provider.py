@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol
 
 from taskyard import plugins
 from taskyard.core.errors import InvalidInput
@@ -124,10 +124,11 @@ def _named(given: str) -> BatchProvider:
     found = _built_in(given) or plugins.load(plugins.PROVIDERS, given, "batch")
     if found is None:
         raise InvalidInput("batch", f"must be one of {plugins.one_of(_NAMES, plugins.PROVIDERS)}")
-    made = found() if callable(found) else found
+    made: Any = found() if callable(found) else found
     if not hasattr(made, "send") or not hasattr(made, "results"):
         raise plugins.unfit(plugins.PROVIDERS, given, "batch", "provider of batches")
-    return cast(BatchProvider, made)
+    provider: BatchProvider = made
+    return provider
 
 
 _NAMES = ("openai", "anthropic")

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-from taskyard.core.json_value import Json, compact
+from taskyard.core.json_value import Json, compact, object_of
 from taskyard.core.units import SECOND, Micros, to_iso
 from taskyard.features.provider_batches.rules import TYPE
 from taskyard.features.provider_batches.service import MOST_AT_ONCE
@@ -90,7 +90,8 @@ class BatchWork:
         """Send what is not sent yet; where that does not go now, after how many seconds to try again."""
         steps = await self._task.known_steps()
         while (noted := steps.get(f"sending:{len(self._parts) + 1}")) is not None:
-            self._parts.append(_BatchPart(**cast(dict[str, Any], noted)))
+            part: Any = object_of(noted)
+            self._parts.append(_BatchPart(**part))
         try:
             for part in self._parts:
                 if self._key(part) not in await self._sent() and not await self._is_collected(part):

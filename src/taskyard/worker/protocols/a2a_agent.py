@@ -12,11 +12,11 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 from urllib.parse import urlsplit
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.json_value import Json, is_object, with_whole_numbers
+from taskyard.core.json_value import Json, is_list, is_object, with_whole_numbers
 from taskyard.core.task import Reason
 from taskyard.worker.context import Context
 from taskyard.worker.control import Fail
@@ -115,16 +115,16 @@ class _RemoteTask:
             self._handle = str(begun["id"])
             return await self._current()
         answer = await self._sent(self._message("begin", await self._asked()))
-        if hasattr(answer, "status"):
-            self._handle = cast("Task", answer).id
+        if _is_task(answer):
+            self._handle = answer.id
             await self._task.store_step(self._step("task"), {"id": self._handle, "agent": self._remote.url})
         return answer
 
     async def _followed(self, found: Task | Message) -> Any:
         while True:
-            if not hasattr(found, "status"):
+            if not _is_task(found):
                 return await self._result(cast("Message", found).parts, {})
-            remote = cast("Task", found)
+            remote = found
             match _state(remote):
                 case "COMPLETED":
                     parts = [part for artifact in remote.artifacts for part in artifact.parts]
@@ -240,13 +240,17 @@ def _text(status: TaskStatus) -> str:
     return "\n".join(part.text for part in status.message.parts if part.text)
 
 
+def _is_task(answer: Task | Message) -> TypeGuard[Task]:
+    return hasattr(answer, "status")
+
+
 def _question(status: TaskStatus) -> tuple[str, Mapping[str, Any]]:
     """What the remote agent asks, and the form of the answer: a text, unless the agent says otherwise."""
     schema: Any = None
     for part in status.message.parts:
         found = _plain(part.data) if part.HasField("data") else None
         listed = found.get("questions") if is_object(found) else None
-        for first in cast(list[object], listed)[:1] if isinstance(listed, list) else ():
+        for first in listed[:1] if is_list(listed) else ():
             schema = first.get("schema") if is_object(first) else None
     return _text(status) or "The agent asks for something.", schema if is_object(schema) else TEXT
 
@@ -256,7 +260,8 @@ def _part(value: Json) -> Part:
     from google.protobuf.json_format import ParseDict  # noqa: PLC0415
     from google.protobuf.struct_pb2 import Value  # noqa: PLC0415
 
-    return Part(text=value) if isinstance(value, str) else Part(data=ParseDict(cast(dict[str, Any], value), Value()))
+    document: Any = value  # any JSON, though the library names an object only
+    return Part(text=value) if isinstance(value, str) else Part(data=ParseDict(document, Value()))
 
 
 def _plain(message: Any) -> Any:
