@@ -1,7 +1,9 @@
 """Makes the pictures of the dashboard again: `python -m scripts.screenshots`.
 
-With a folder, every page goes there instead: whole, in both themes, on a wide screen and on a phone, with a crowd of
-workers, long names and hostile texts among the rest.
+With `gallery`, every page goes to docs/images/gallery: in both themes, on a wide screen and on a phone.
+
+With a folder, every page goes there instead: the same, with a crowd of workers, long names and hostile texts among the
+rest.
 
 A yard is filled for them and served; nothing of this machine is in a picture.
 """
@@ -21,6 +23,9 @@ from scripts.seed_yard import seed
 from taskyard.app import Yard, served
 
 IMAGES = Path(__file__).parent.parent / "docs/images"
+GALLERY = IMAGES / "gallery"
+GALLERY_HEIGHTS = {1280: 860, 390: 844}
+QUALITY = 62  # of a JPEG: a hundred pictures are to stay below 6 MB
 SIZE = {"width": 1440, "height": 900}
 WIDTHS = (1280, 390)
 TALL = 1800  # a page scrolls inside itself, so that a picture of it is as high as the window
@@ -65,6 +70,12 @@ async def places(yard: Yard) -> dict[str, str]:
         "spend": "/spend",
         "scores": "/scores",
         "reports": "/reports?by=day&by=model&measure=cost&measure=duration_p95&measure=attempts",
+        "waits": "/waits",
+        "events": "/events",
+        "deliveries": "/deliveries",
+        "audit": "/audit",
+        "new-task": "/tasks/new",
+        "new-dag": "/dags/new",
     }
 
 
@@ -75,18 +86,28 @@ PAPERS: dict[str, Theme] = {
 
 
 async def shoot(browser: Browser, address: str, shots: list[Shot], folder: Path) -> None:
+    is_gallery = folder == GALLERY
     looks: set[tuple[Theme, int]] = {(shot.theme, shot.width) for shot in shots}
     for theme, width in sorted(looks):
         context = await browser.new_context(
-            viewport={"width": width, "height": SIZE["height"] if width == SIZE["width"] else TALL},
+            viewport={"width": width, "height": height_of(width, is_gallery)},
             color_scheme=theme,
             reduced_motion="reduce",
         )
         page = await context.new_page()
         for shot in (each for each in shots if (each.theme, each.width) == (theme, width)):
             await _open(page, address + shot.path)
-            await page.screenshot(path=folder / f"{shot.name}.png")
+            if is_gallery:
+                await page.screenshot(path=folder / f"{shot.name}.jpg", type="jpeg", quality=QUALITY)
+            else:
+                await page.screenshot(path=folder / f"{shot.name}.png")
         await context.close()
+
+
+def height_of(width: int, is_gallery: bool) -> int:
+    if is_gallery:
+        return GALLERY_HEIGHTS[width]
+    return SIZE["height"] if width == SIZE["width"] else TALL
 
 
 async def crowd(yard: Yard) -> None:
@@ -129,7 +150,7 @@ async def main(every: Path | None) -> None:
             browser = await playwright.chromium.launch(
                 executable_path=chromium[0], args=["--no-sandbox"], env={**os.environ, **chromium[1]}
             )
-            if every is not None:
+            if every not in (None, GALLERY):
                 await crowd(yard)
             paths = await places(yard)
             both: tuple[Theme, ...] = ("light", "dark")
@@ -146,4 +167,6 @@ async def main(every: Path | None) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]) if len(sys.argv) > 1 else None))
+    asked = sys.argv[1] if len(sys.argv) > 1 else None
+    GALLERY.mkdir(parents=True, exist_ok=True)
+    asyncio.run(main(GALLERY if asked == "gallery" else Path(asked) if asked is not None else None))

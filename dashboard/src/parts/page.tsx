@@ -44,26 +44,25 @@ export function Page({ title, heading, trail, lead, actions, twin, filling = fal
 interface CardProps {
   title?: ReactNode;
   aside?: ReactNode;
-  twin?: TwinProps; // the command and the call that give the same
+  twin?: TwinProps;
   name?: string; // for the twin, where the title is no text
   className?: string;
   children: ReactNode;
 }
 
-export function Card({ title, aside, twin, name, className = "", children }: CardProps) {
+/** A panel with a title has its twin: the command and the call that give the same. */
+type PanelProps = CardProps & ({ title?: never; twin?: never } | { title: ReactNode; twin: TwinProps });
+
+export function Card({ title, aside, twin, name, className = "", children }: PanelProps) {
   return (
     <section className={`card ${className}`}>
       {title !== undefined && (
         <header>
           <h2>{title}</h2>
-          {twin === undefined ? (
-            aside
-          ) : (
-            <div className="card-aside">
-              {aside}
-              <Twin of={name ?? (typeof title === "string" ? title : say("This panel"))} {...twin} />
-            </div>
-          )}
+          <div className="card-aside">
+            {aside}
+            <Twin of={name ?? (typeof title === "string" ? title : say("This panel"))} {...twin} />
+          </div>
         </header>
       )}
       {children}

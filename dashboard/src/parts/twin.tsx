@@ -62,6 +62,11 @@ export function Twin({ of, ...twin }: TwinProps & { of: string }) {
   );
 }
 
+/** The twin of whatever is shown of one task. */
+export function showTwin(taskId: string): TwinProps {
+  return { command: `taskyard show ${taskId}`, path: `/api/tasks/${taskId}` };
+}
+
 /** The call for a shell. Who has signed in has a token, which no page can read: its place is a variable. */
 export function curlOf({ path, method = "GET", body }: Omit<TwinProps, "command">): string {
   const parts = ["curl"];

@@ -109,7 +109,6 @@ export const common = {
   Tags: "Tags",
   Created: "Erstellt",
   "Spawned by": "Erzeugt von",
-  "From a shell": "Aus einer Shell",
   "from {time}": "ab {time}",
   "{number} new": "{number} neu",
   Waits: "Wartezeiten",

@@ -121,5 +121,6 @@ export const parts = {
   "{of} as a command": "{of} als Kommando",
   "As a command and as a call": "Als Kommando und als Aufruf",
   "{of} as a command and as a call": "{of} als Kommando und als Aufruf",
+  "From a shell": "Aus einer Shell",
   "Over HTTP": "Über HTTP",
 } as const;

@@ -36,7 +36,12 @@ export default function Agents() {
   const series = useQuery(shares("agent"));
   const work = gathered(held.data?.tasks ?? [], (task) => task.agent ?? "");
   return (
-    <Page title={say("Agents")} heading={say("Agents and runtimes")} lead={summary(data?.agents ?? [])}>
+    <Page
+      title={say("Agents")}
+      twin={{ command: "taskyard agents ls", path: "/api/agents" }}
+      heading={say("Agents and runtimes")}
+      lead={summary(data?.agents ?? [])}
+    >
       <ViewerNote />
       {data === undefined && (
         <Card>{error === null ? <Loading rows={6} /> : <Broken error={error} retry={() => void refetch()} />}</Card>

@@ -19,7 +19,7 @@ export function Runtimes({ agents: known }: { agents: readonly Agent[] }) {
   const { data } = useQuery({ ...runtimes, refetchInterval: every });
   if (data === undefined) return null;
   return (
-    <Card title={say("Runtimes")}>
+    <Card title={say("Runtimes")} twin={{ command: "taskyard agents runtimes", path: "/api/runtimes" }}>
       {data.runtimes.length === 0 ? (
         <Empty icon={Server} title={say("No runtime is registered")} command={REGISTERING}>
           {say("A daemon that hosts agents registers itself, so that its tasks come back at once when it restarts.")}

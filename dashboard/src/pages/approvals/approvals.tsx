@@ -28,6 +28,7 @@ export default function Approvals() {
   return (
     <Page
       title={say("Approvals")}
+      twin={{ command: "taskyard approvals ls", path: "/api/approvals" }}
       lead={say("Tasks that wait for a person's word. Their agents are free for other work meanwhile.")}
     >
       <ViewerNote />

@@ -64,6 +64,7 @@ function Shown({ dag }: { dag: DagShape }) {
     <Page
       title={name}
       filling
+      twin={{ command: `taskyard tree ${dag.id}`, path: `/api/dags/${dag.id}` }}
       trail={<Trail />}
       heading={
         <span className="dag-heading">

@@ -30,6 +30,7 @@ export default function DeadLetters() {
   return (
     <Page
       title={say("Dead letters")}
+      twin={{ command: "taskyard dead ls", path: "/api/dead-letters" }}
       filling={view !== "decisions"}
       lead={say("Tasks out of attempts. Each waits for a person to decide.")}
       actions={<Tabs label={say("Which")} tabs={VIEWS} chosen={view} onChoose={(name) => setAsked({ view: name })} />}

@@ -4,7 +4,7 @@ import { Gavel } from "lucide-react";
 
 import { reviews } from "@/api/letters";
 import { say } from "@/language/say";
-import { Command, TaskId } from "@/parts/copy";
+import { TaskId } from "@/parts/copy";
 import { Broken, Empty, Loading } from "@/parts/empty";
 import { Card } from "@/parts/page";
 import { At } from "@/parts/time";
@@ -27,7 +27,7 @@ export function Decisions() {
     );
   }
   return (
-    <Card title={say("Decisions")} aside={<Command text="taskyard dead report" />}>
+    <Card title={say("Decisions")} twin={{ command: "taskyard dead report", path: "/api/dead-letters/reviews" }}>
       <div className="table-frame">
         <table className="table">
           <thead>

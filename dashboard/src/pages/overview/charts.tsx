@@ -9,6 +9,7 @@ import { Loading } from "@/parts/empty";
 import { cents, span } from "@/parts/format";
 import { Card } from "@/parts/page";
 import { lookOf } from "@/parts/status";
+import type { TwinProps } from "@/parts/twin";
 
 const REFRESH = 5_000; // the server counts about as often
 const DEPTHS = ["ready", "claimed", "running", "validating", "retrying", "pending"] as const;
@@ -19,6 +20,7 @@ export function Charts() {
   // What was asked for before stays until the other is there, so that nothing jumps.
   const { data } = useQuery({ ...series(window), refetchInterval: every, placeholderData: (before) => before });
   const days = useQuery({ ...series("14d"), refetchInterval: every });
+  const twin = { command: `taskyard stats --by type --window ${window}`, path: `/api/series?window=${window}` };
   return (
     <section aria-label={say("Figures")} className="overview-charts">
       <div className="overview-window">
@@ -32,19 +34,24 @@ export function Charts() {
         </div>
       </div>
       <div className="grid">
-        <Throughput data={data} />
-        <Depth data={data} />
-        <Times title={say("Time in line")} data={data} of={data?.wait_sec} />
-        <Times title={say("Time at work")} data={data} of={data?.duration_sec} />
+        <Throughput data={data} twin={twin} />
+        <Depth data={data} twin={{ command: "taskyard stats", path: twin.path }} />
+        <Times title={say("Time in line")} data={data} of={data?.wait_sec} twin={twin} />
+        <Times title={say("Time at work")} data={data} of={data?.duration_sec} twin={twin} />
         <SpendByDay data={days.data} />
       </div>
     </section>
   );
 }
 
-function Throughput({ data }: { data: Series | undefined }) {
+interface FiguresProps {
+  data: Series | undefined;
+  twin: TwinProps;
+}
+
+function Throughput({ data, twin }: FiguresProps) {
   return (
-    <Card title={say("Throughput")}>
+    <Card title={say("Throughput")} twin={twin}>
       {data === undefined ? (
         <Loading />
       ) : (
@@ -66,9 +73,9 @@ function Throughput({ data }: { data: Series | undefined }) {
   );
 }
 
-function Depth({ data }: { data: Series | undefined }) {
+function Depth({ data, twin }: FiguresProps) {
   return (
-    <Card title={say("Unfinished tasks by status")}>
+    <Card title={say("Unfinished tasks by status")} twin={twin}>
       {data === undefined ? (
         <Loading />
       ) : (
@@ -90,9 +97,9 @@ function Depth({ data }: { data: Series | undefined }) {
   );
 }
 
-function Times({ title, data, of }: { title: string; data: Series | undefined; of: Series["wait_sec"] | undefined }) {
+function Times({ title, data, of, twin }: FiguresProps & { title: string; of: Series["wait_sec"] | undefined }) {
   return (
-    <Card title={title}>
+    <Card title={title} twin={twin}>
       {data === undefined || of === undefined ? (
         <Loading />
       ) : (
@@ -115,7 +122,7 @@ function Times({ title, data, of }: { title: string; data: Series | undefined; o
 
 function SpendByDay({ data }: { data: Series | undefined }) {
   return (
-    <Card title={say("Spend by day")}>
+    <Card title={say("Spend by day")} twin={{ command: "taskyard stats --days 14", path: "/api/series?window=14d" }}>
       {data === undefined ? (
         <Loading />
       ) : (

@@ -33,14 +33,14 @@ export default function Overview() {
   const { data, error, refetch } = useQuery({ ...overview, refetchInterval: useEvery(10_000) });
   if (data === undefined) {
     return (
-      <Page title={say("Overview")}>
+      <Page title={say("Overview")} twin={{ command: "taskyard stats", path: "/api/overview" }}>
         {error === null ? <Loading rows={10} /> : <Broken error={error} retry={() => void refetch()} />}
       </Page>
     );
   }
   const isEmpty = Object.keys(data.tasks).length === 0;
   return (
-    <Page title={say("Overview")}>
+    <Page title={say("Overview")} twin={{ command: "taskyard stats", path: "/api/overview" }}>
       <Problems overview={data} />
       {isEmpty ? (
         <Card>
@@ -93,7 +93,11 @@ function Statuses({ tasks }: { tasks: Figures["tasks"] }) {
 function Running() {
   const { data } = useQuery(runningNow);
   return (
-    <Card title={say("At work now")} aside={<Link to="/tasks?status=running">{say("All")}</Link>}>
+    <Card
+      title={say("At work now")}
+      twin={{ command: "taskyard ls --status running", path: "/api/tasks?status=running" }}
+      aside={<Link to="/tasks?status=running">{say("All")}</Link>}
+    >
       {data === undefined ? (
         <Loading rows={5} />
       ) : data.tasks.length === 0 ? (
@@ -138,7 +142,11 @@ function DagsAtWork() {
   const { data } = useInfiniteQuery(dags({ status: [] }));
   const live = data?.pages[0]?.dags.filter((each) => each.ended_at === null).slice(0, MOST_DAGS);
   return (
-    <Card title={say("DAGs at work")} aside={<Link to="/dags">{say("All")}</Link>}>
+    <Card
+      title={say("DAGs at work")}
+      twin={{ command: "taskyard dags --status running", path: "/api/dags?status=running" }}
+      aside={<Link to="/dags">{say("All")}</Link>}
+    >
       {live === undefined ? (
         <Loading rows={2} />
       ) : live.length === 0 ? (
@@ -162,7 +170,10 @@ function DagsAtWork() {
 function Tiers({ tiers }: { tiers: Figures["ready_by_tier"] }) {
   const most = Math.max(1, ...Object.values(tiers));
   return (
-    <Card title={say("Ready, by tier")}>
+    <Card
+      title={say("Ready, by tier")}
+      twin={{ command: "taskyard ls --status ready --sort priority", path: "/api/overview" }}
+    >
       <dl className="overview-tiers card-body">
         {TIERS.map(([tier, word]) => (
           <div key={tier}>

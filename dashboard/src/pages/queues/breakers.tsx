@@ -18,7 +18,11 @@ const AGAIN = 5_000; // milliseconds: that a breaker is half open now is no even
 export function Breakers() {
   const { data, error, refetch } = useQuery({ ...breakers, refetchInterval: useEvery(AGAIN) });
   return (
-    <Card title={say("Breakers")} aside={<OpenBreaker />}>
+    <Card
+      title={say("Breakers")}
+      aside={<OpenBreaker />}
+      twin={{ command: "taskyard breakers ls", path: "/api/breakers" }}
+    >
       {data === undefined && (error === null ? <Loading /> : <Broken error={error} retry={() => void refetch()} />)}
       {data?.breakers.length === 0 && (
         <Empty

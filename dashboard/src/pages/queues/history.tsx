@@ -14,7 +14,13 @@ export function History() {
   const ofBreakers = useQuery(history("breaker"));
   const events = [...(ofQueues.data?.events ?? []), ...(ofBreakers.data?.events ?? [])].sort((a, b) => b.seq - a.seq);
   return (
-    <Card title={say("Lately")}>
+    <Card
+      title={say("Lately")}
+      twin={{
+        command: "taskyard events --event 'queue.*'\ntaskyard events --event 'breaker.*'",
+        path: "/api/events?event=queue.*&order=newest",
+      }}
+    >
       {ofQueues.isPending || ofBreakers.isPending ? (
         <Loading />
       ) : events.length === 0 ? (

@@ -13,7 +13,7 @@ const AGAIN = 5_000; // milliseconds: that one is over is no event
 export function Throttles() {
   const { data, error, refetch } = useQuery({ ...throttles, refetchInterval: useEvery(AGAIN) });
   return (
-    <Card title={say("Throttles")}>
+    <Card title={say("Throttles")} twin={{ command: "taskyard queues throttles", path: "/api/throttles" }}>
       {data === undefined && (error === null ? <Loading /> : <Broken error={error} retry={() => void refetch()} />)}
       {data?.throttles.length === 0 && (
         <Empty icon={Gauge} title={say("Nothing is slowed down")}>

@@ -161,6 +161,7 @@ interface AnswerProps {
 }
 
 function Answer({ answer, question, onChart }: AnswerProps) {
+  const twin = { command: asCommand(question), path: asPath(question) };
   const chart = answer.measures.includes(question.chart) ? question.chart : (answer.measures[0] ?? "");
   return (
     <>
@@ -174,6 +175,7 @@ function Answer({ answer, question, onChart }: AnswerProps) {
       )}
       <Card
         title={say("Chart")}
+        twin={twin}
         aside={
           <label>
             <span className="sr-only">{say("Measure that is drawn")}</span>
@@ -193,6 +195,7 @@ function Answer({ answer, question, onChart }: AnswerProps) {
       </Card>
       <Card
         title={say("{rows|# row|# rows}", { rows: answer.rows.length + answer.rows_left_out })}
+        twin={twin}
         aside={<Export answer={answer} />}
       >
         <Rows answer={answer} />

@@ -38,6 +38,7 @@ export default function Scores() {
   return (
     <Page
       title={say("Scores")}
+      twin={{ command: "taskyard variants ls", path: "/api/variants" }}
       heading={say("Scores and variants")}
       lead={say("Which way to do a type of task does better, and whether that may be chance.")}
       actions={<SetVariants type={type} known={types.find((each) => each.type === type)} />}

@@ -13,7 +13,7 @@ export function Ceilings({ ceilings }: { ceilings: readonly Ceiling[] }) {
     .filter((each) => each.ceiling_usd !== null && !each.name.startsWith("day:"))
     .sort((a, b) => used(b) - used(a));
   return (
-    <Card title={say("Caps")}>
+    <Card title={say("Caps")} twin={{ command: "taskyard budget show", path: "/api/spend" }}>
       {limited.length === 0 ? (
         <p className="card-body quiet">{say("No agent and no DAG has a budget.")}</p>
       ) : (

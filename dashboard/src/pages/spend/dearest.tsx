@@ -7,11 +7,12 @@ import { TaskId } from "@/parts/copy";
 import { Money } from "@/parts/money";
 import { Card } from "@/parts/page";
 import { StatusBadge } from "@/parts/status";
+import type { TwinProps } from "@/parts/twin";
 
 /** The tasks that cost most. */
-export function Dearest({ tasks }: { tasks: Report["dearest"] }) {
+export function Dearest({ tasks, twin }: { tasks: Report["dearest"]; twin: TwinProps }) {
   return (
-    <Card title={say("Dearest tasks")}>
+    <Card title={say("Dearest tasks")} twin={twin}>
       <div className="table-frame">
         <table className="table">
           <thead>

@@ -30,9 +30,11 @@ export default function Spend() {
   const { data, error, refetch } = useQuery(report(Number(days)));
   const limits = useQuery(ceilings);
   const settings = useQuery(budget);
+  const twin = { command: `taskyard stats --days ${days}`, path: `/api/spend/report?days=${days}` };
   return (
     <Page
       title={say("Spend")}
+      twin={{ command: "taskyard budget show", path: "/api/spend" }}
       lead={data && say("{sum} in {days|# day|# days}", { sum: cents(data.total_usd), days: Number(days) })}
       actions={
         <>
@@ -66,7 +68,7 @@ export default function Spend() {
       )}
       {data !== undefined && Number(data.total_usd) > 0 && (
         <>
-          <Card title={say("By day")}>
+          <Card title={say("By day")} twin={twin}>
             <div className="card-body">
               <Chart
                 label={say("Dollars spent by day")}
@@ -82,16 +84,17 @@ export default function Spend() {
             </div>
           </Card>
           <div className="spend-splits">
-            <Split title={say("By model")} shares={data.by_model} />
+            <Split title={say("By model")} twin={twin} shares={data.by_model} />
             <Split
               title={say("By type")}
+              twin={twin}
               shares={data.by_type}
               to={(type) => `/tasks?type=${encodeURIComponent(type)}`}
             />
-            <Split title={say("By agent")} shares={data.by_agent} />
-            <Split title={say("By DAG")} shares={data.by_dag} to={(dag) => `/dags/${dag}`} />
+            <Split title={say("By agent")} twin={twin} shares={data.by_agent} />
+            <Split title={say("By DAG")} twin={twin} shares={data.by_dag} to={(dag) => `/dags/${dag}`} />
           </div>
-          <Dearest tasks={data.dearest} />
+          <Dearest tasks={data.dearest} twin={{ command: "taskyard ls --sort cost", path: twin.path }} />
         </>
       )}
       {limits.data && <Ceilings ceilings={limits.data.spend} />}

@@ -4,8 +4,10 @@ import { say } from "@/language/say";
 import { cents, shortId } from "@/parts/format";
 import { Card } from "@/parts/page";
 import { Shares } from "@/parts/shares";
+import type { TwinProps } from "@/parts/twin";
 
 interface SplitProps {
+  twin: TwinProps;
   title: string;
   shares: readonly { name: string; title?: string; spent_usd: string }[];
   to?: (name: string) => string;
@@ -14,10 +16,10 @@ interface SplitProps {
 const SHOWN = 8;
 
 /** Money by one of the things it was spent on. */
-export function Split({ title, shares, to }: SplitProps) {
+export function Split({ title, shares, to, twin }: SplitProps) {
   const others = shares.slice(SHOWN);
   return (
-    <Card title={title}>
+    <Card title={title} twin={twin}>
       <div className="card-body">
         {shares.length === 0 && <p className="quiet">{say("Nothing.")}</p>}
         <Shares

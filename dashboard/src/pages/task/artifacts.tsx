@@ -5,10 +5,14 @@ import { CopyButton } from "@/parts/copy";
 import { Card } from "@/parts/page";
 
 /** The files it made. The server sends them as attachments, so that none is ever shown as a page. */
-export function Artifacts({ refs }: { refs: readonly string[] }) {
+export function Artifacts({ taskId, refs }: { taskId: string; refs: readonly string[] }) {
   if (refs.length === 0) return null;
   return (
-    <Card title={say("Artifacts")} aside={<span className="quiet">{refs.length}</span>}>
+    <Card
+      title={say("Artifacts")}
+      aside={<span className="quiet">{refs.length}</span>}
+      twin={{ command: `taskyard artifacts ls ${taskId}`, path: `/api/tasks/${taskId}/artifacts` }}
+    >
       <ul className="card-body task-artifacts">
         {refs.map((ref) => (
           <li key={ref}>

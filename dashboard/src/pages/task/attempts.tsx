@@ -10,6 +10,7 @@ import { Money } from "@/parts/money";
 import { Card } from "@/parts/page";
 import { StatusBadge } from "@/parts/status";
 import { At, Lasted, Seconds } from "@/parts/time";
+import { showTwin } from "@/parts/twin";
 
 /** Every try at the task, the one that is under way first. */
 export function Attempts({ task }: { task: TaskDetails }) {
@@ -19,6 +20,7 @@ export function Attempts({ task }: { task: TaskDetails }) {
   return (
     <Card
       title={say("Attempts")}
+      twin={showTwin(task.id)}
       aside={
         <span className="quiet">
           {say("{attempts} of {most} failed", { attempts: task.attempts, most: task.max_attempts })}

@@ -8,6 +8,7 @@ import { DiffView } from "@/parts/diff-view";
 import { Loading } from "@/parts/empty";
 import { shortId } from "@/parts/format";
 import { Card } from "@/parts/page";
+import { showTwin } from "@/parts/twin";
 
 import { sideOfAttempt, sideOfTask } from "./compare";
 
@@ -35,6 +36,7 @@ export function Compare({ task }: { task: TaskDetails }) {
   return (
     <Card
       title={say("Compare")}
+      twin={showTwin(task.id)}
       aside={
         <label className="compare-choice" htmlFor={field}>
           <span className="quiet">{say("with")}</span>

@@ -7,6 +7,7 @@ import { CopyButton, Id } from "@/parts/copy";
 import { money, span, tierOf, tokens } from "@/parts/format";
 import { Card } from "@/parts/page";
 import { Ago, At } from "@/parts/time";
+import { showTwin } from "@/parts/twin";
 
 /** Everything about it that is one line. What is not set is not shown. */
 export function Facts({ task }: { task: TaskDetails }) {
@@ -61,7 +62,7 @@ export function Facts({ task }: { task: TaskDetails }) {
     [say("Preset"), task.preset],
   ];
   return (
-    <Card title={say("Facts")}>
+    <Card title={say("Facts")} twin={showTwin(task.id)}>
       <dl className="facts card-body">
         {facts.map(
           ([name, value]) =>

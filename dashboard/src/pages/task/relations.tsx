@@ -21,7 +21,10 @@ export function Relations({ task }: { task: TaskDetails }) {
     [say("It spawned"), data?.children ?? []],
   ];
   return (
-    <Card title={say("Relations")}>
+    <Card
+      title={say("Relations")}
+      twin={{ command: `taskyard tree ${task.dag_id}`, path: `/api/tasks/${task.id}/relations` }}
+    >
       <div className="card-body task-relations">
         <div>
           <h3>{say("DAG")}</h3>

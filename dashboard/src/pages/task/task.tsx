@@ -11,13 +11,14 @@ import { isWaiting, nameOf } from "@/actions/subject";
 import { isRefusal } from "@/api/problem";
 import { inputs, task as taskQuery, taskEvents, type TaskDetails, type TaskEvent } from "@/api/tasks";
 import { say } from "@/language/say";
-import { Command, Id } from "@/parts/copy";
+import { Id } from "@/parts/copy";
 import { Broken, Empty, Loading } from "@/parts/empty";
 import { isBlank, Json, Verbatim } from "@/parts/json";
 import { Money } from "@/parts/money";
 import { Card, Page } from "@/parts/page";
 import { StatusBadge } from "@/parts/status";
 import { Lasted } from "@/parts/time";
+import { showTwin } from "@/parts/twin";
 
 import { Artifacts } from "./artifacts";
 import { Attempts } from "./attempts";
@@ -76,15 +77,9 @@ function TaskPage({ task }: { task: TaskDetails }) {
           <Inputs taskId={task.id} count={task.depends_on.length + task.spec.context_refs.length} />
         </div>
         <div className="task-side">
-          <Timeline events={events.data} />
+          <Timeline taskId={task.id} events={events.data} />
           <Facts task={task} />
           <Relations task={task} />
-          <Card title={say("From a shell")}>
-            <div className="card-body task-commands">
-              <Command text={`taskyard show ${task.id}`} />
-              <Command text={`taskyard why ${task.id}`} />
-            </div>
-          </Card>
         </div>
       </div>
     </Page>
@@ -156,6 +151,7 @@ function Output({ task }: { task: TaskDetails }) {
     <>
       <Card
         title={say("Output")}
+        twin={showTwin(task.id)}
         aside={<span className="quiet">{say("of attempt {attempt}", { attempt: output.attempt })}</span>}
       >
         <div className="card-body">
@@ -163,13 +159,13 @@ function Output({ task }: { task: TaskDetails }) {
         </div>
       </Card>
       {!isBlank(output.decision_report) && (
-        <Card title={say("Decision report")}>
+        <Card title={say("Decision report")} twin={showTwin(task.id)}>
           <div className="card-body">
             <Json value={output.decision_report} label={say("the decision report")} />
           </div>
         </Card>
       )}
-      <Artifacts refs={output.artifacts} />
+      <Artifacts taskId={task.id} refs={output.artifacts} />
     </>
   );
 }
@@ -179,6 +175,7 @@ function Spec({ task }: { task: TaskDetails }) {
   return (
     <Card
       title={say("Spec")}
+      twin={showTwin(task.id)}
       aside={<span className="quiet">{say("version {version}", { version: task.spec.version })}</span>}
     >
       <div className="card-body task-spec">
@@ -216,7 +213,11 @@ function Inputs({ taskId, count }: { taskId: string; count: number }) {
   const { data } = useQuery({ ...inputs(taskId), enabled: count > 0 });
   if (data === undefined || data.inputs.length === 0) return null;
   return (
-    <Card title={say("Inputs")} aside={<span className="quiet">{data.inputs.length}</span>}>
+    <Card
+      title={say("Inputs")}
+      aside={<span className="quiet">{data.inputs.length}</span>}
+      twin={{ command: `taskyard show ${taskId} --json`, path: `/api/tasks/${taskId}/inputs` }}
+    >
       <div className="card-body task-spec">
         {data.inputs.map((input) => (
           <details key={input.ref}>

@@ -12,16 +12,17 @@ import { History } from "lucide-react";
 import { isSaid, stretchesOf, tell, type Stretch } from "./story";
 
 /** The states it went through, as a strip of time and as a list. */
-export function Timeline({ events }: { events: readonly TaskEvent[] | undefined }) {
+export function Timeline({ taskId, events }: { taskId: string; events: readonly TaskEvent[] | undefined }) {
+  const twin = { command: `taskyard events ${taskId}`, path: `/api/tasks/${taskId}/events` };
   if (events === undefined)
     return (
-      <Card title={say("Timeline")}>
+      <Card title={say("Timeline")} twin={twin}>
         <Loading />
       </Card>
     );
   const done = events.filter((event) => !isSaid(event));
   return (
-    <Card title={say("Timeline")}>
+    <Card title={say("Timeline")} twin={twin}>
       {done.length === 0 ? (
         <Empty icon={History} title={say("Its events are no longer kept")} />
       ) : (

@@ -36,6 +36,8 @@ export function Waiting({ task }: { task: TaskDetails }) {
   return (
     <Card
       className="task-why"
+      name={say("Why it waits")}
+      twin={{ command: `taskyard why ${task.id}`, path: `/api/tasks/${task.id}/why` }}
       title={
         <>
           <Hourglass aria-hidden /> {say("Why it waits")}

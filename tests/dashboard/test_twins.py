@@ -1,0 +1,108 @@
+"""Every panel and every action shows a command that there is, and a call that there is."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Locator, expect
+from typer.main import get_command
+
+from taskyard.api import calls
+from taskyard.api.calls import Call
+from taskyard.cli.main import app
+from taskyard.sync import SyncYard
+from tests.dashboard.browsing import Visit
+from tests.dashboard.scenes import given_a_scene
+from tests.dashboard.test_accessibility import paths
+
+# A panel is a card. Its twin is its own or, where it has no title of its own, the page's.
+BARE = """() => [...document.querySelectorAll("main section.card:not([data-type]) > header")]
+  .filter(header => header.querySelector(".twin") === null).map(header => header.innerText)"""
+WITHOUT = """() => document.querySelector(".page-head .twin") === null
+  && [...document.querySelectorAll("main .card")].some(card => card.querySelector(".twin") === null)"""
+CALLS = [each for each in vars(calls).values() if isinstance(each, Call)]
+
+
+def test_every_panel_of_every_page_has_a_twin_that_there_is(visit: Visit, yard: SyncYard):
+    scene = given_a_scene(yard)
+    wrong: dict[str, object] = {}
+    for path in paths(scene):
+        visit.page.goto(visit.address + path)
+        visit.sees_heading("")
+        expect(visit.page.locator("[aria-busy=true], .skeleton")).to_have_count(0)
+        bare = [*visit.page.evaluate(BARE), *(["the page"] if visit.page.evaluate(WITHOUT) else [])]
+        unreal = [text for twin in _twins(visit) for text in _unreal(visit, twin)]
+        if bare or unreal:
+            wrong[path] = (bare, unreal)
+
+    assert wrong == {}
+
+
+def _twins(visit: Visit) -> list[Locator]:
+    return visit.main.get_by_role("button", name=re.compile("as a command$")).all()
+
+
+def _unreal(visit: Visit, twin: Locator) -> Iterator[str]:
+    """What the twin shows and is no command or no call."""
+    twin.click()
+    *commands, call = visit.main.locator(".twin-panel:visible code").all_inner_texts()
+    twin.click()
+    yield from (text for text in commands if not is_command(text))
+    yield from ([] if is_call(call) else [call])
+
+
+def is_command(text: str) -> bool:
+    """Whether the command line takes it: each word a command, then only options that it has."""
+    program, *words = shlex.split(text)
+    command = get_command(app)
+    while words and (found := getattr(command, "commands", {}).get(words[0])) is not None:
+        command, words = found, words[1:]
+    if program != "taskyard" or (
+        hasattr(command, "commands") and not getattr(command, "invoke_without_command", False)
+    ):
+        return False
+    known = {name for each in command.params for name in (*each.opts, *each.secondary_opts)}
+    return all(word in known for word in words if word.startswith("--"))
+
+
+def is_call(text: str) -> bool:
+    """Whether the table of calls has it, by its method and path."""
+    program, *words = shlex.split(text)
+    method = words[words.index("-X") + 1] if "-X" in words else "GET"
+    path = urlsplit(words[-1]).path
+    return program == "curl" and any(
+        each.method == method and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", each.path), path) for each in CALLS
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("taskyard ls --status ready", True),
+        ("taskyard dead resolve task_1 retry --reason 'as it is'", True),
+        ("taskyard agents", True),
+        ("taskyard dead", False),
+        ("taskyard ls --colour", False),
+        ("taskyard fly", False),
+        ("ls", False),
+    ],
+)
+def test_a_command_is_one_that_the_command_line_takes(text: str, is_one: bool):
+    assert is_command(text) is is_one
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("curl http://127.0.0.1/api/tasks?status=ready", True),
+        ("curl -X POST http://127.0.0.1/api/tasks/task_1/cancel", True),
+        ("curl -X DELETE http://127.0.0.1/api/tasks/task_1", False),
+        ("curl http://127.0.0.1/api/nothing", False),
+    ],
+)
+def test_a_call_is_one_that_the_table_of_calls_has(text: str, is_one: bool):
+    assert is_call(text) is is_one
