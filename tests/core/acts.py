@@ -65,7 +65,10 @@ ACTS: Mapping[str, Act] = {
     "reprioritise": lambda hot: transitions.reprioritise(hot, priority=1, rank=1, by="human:adam", now=NOW),
     "relane": lambda hot: transitions.relane(hot, lane=hot.lane, now=NOW),
     "step": lambda hot: transitions.step(
-        hot, own={"step": "plan"}, cost=MicroUsd(7), tokens_in=1, tokens_out=2, tokens_cached="[1,0]", now=NOW
+        hot,
+        own={"step": "plan"},
+        totals={"spent": 7, "tokens_in": 1, "tokens_out": 2, "tokens_cached": "[1,0]"},
+        now=NOW,
     ),
     "pin": lambda hot: transitions.pin(hot, session="{}", now=NOW),
     "file": lambda hot: transitions.file(hot, artifact="art_1", name="report.md", now=NOW),

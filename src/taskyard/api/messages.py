@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
-from taskyard.api import requests
+from taskyard.api import request_models, requests
 from taskyard.features.tokens.rules import ANYBODY, SEE, Role
 
 PROTOCOL = "taskyard"  # what a browser offers beside its token, and what is agreed on
@@ -36,9 +36,9 @@ class Message(NamedTuple):
         return self.roles is None or role in self.roles or (self.is_own and role is Role.AGENT)
 
 
-TOKEN = Message("token", requests.ShowToken, None)
-SUBSCRIBE = Message("subscribe", requests.Subscribe, SEE, is_own=True)
-UNSUBSCRIBE = Message("unsubscribe", requests.Unsubscribe, ANYBODY)
-PING = Message("ping", requests.Ping, ANYBODY)
+TOKEN = Message("token", request_models.ShowToken, None)
+SUBSCRIBE = Message("subscribe", request_models.Subscribe, SEE, is_own=True)
+UNSUBSCRIBE = Message("unsubscribe", request_models.Unsubscribe, ANYBODY)
+PING = Message("ping", request_models.Ping, ANYBODY)
 
 MESSAGES: dict[str, Message] = {value.action: value for value in list(globals().values()) if isinstance(value, Message)}

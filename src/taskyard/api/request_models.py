@@ -1,4 +1,7 @@
-"""What callers send about schedules, triggers, inboxes, subagents and notifiers. The rest is in `requests`."""
+"""What callers send about schedules, triggers, inboxes, subagents and notifiers, and over the WebSocket.
+
+The rest is in `requests`.
+"""
 
 from __future__ import annotations
 
@@ -283,3 +286,35 @@ class LiftThrottle(RequestBody):
 
 class SetAuditPolicy(RequestBody):
     days: float = Field(ge=1, le=36_500, description="How long entries are kept.")
+
+
+# What goes over the WebSocket
+
+
+class ShowToken(RequestBody):
+    """The first message, from callers that can set no header."""
+
+    token: Annotated[str, Field(max_length=255)]
+
+
+class Subscribe(RequestBody):
+    action: Literal["subscribe"]
+    id: Annotated[str, Field(min_length=1, max_length=64, description="The caller's name for it.")]
+    after: Annotated[int, Field(ge=0, le=2**53, description="From there on; without it, from now on.")] | None = None
+    task_id: Name | None = None
+    dag_id: Name | None = None
+    type: Name | None = None
+    event: Name | None = None
+    task_type: Name | None = None
+    agent: Name | None = None
+    subject: Name | None = None
+    view: Literal["multica"] | None = None
+
+
+class Unsubscribe(RequestBody):
+    action: Literal["unsubscribe"]
+    id: Annotated[str, Field(min_length=1, max_length=64)]
+
+
+class Ping(RequestBody):
+    action: Literal["ping"]

@@ -470,35 +470,3 @@ class CreateToken(RequestBody):
     budget_per: Per | None = None
     expires_in_sec: Annotated[int | float, Field(gt=0)] | None = None
     groups: Annotated[list[Name], Field(description="Of the person: questions may be for a group.")] = []
-
-
-# What goes over the WebSocket
-
-
-class ShowToken(RequestBody):
-    """The first message, from callers that can set no header."""
-
-    token: Annotated[str, Field(max_length=255)]
-
-
-class Subscribe(RequestBody):
-    action: Literal["subscribe"]
-    id: Annotated[str, Field(min_length=1, max_length=64, description="The caller's name for it.")]
-    after: Annotated[int, Field(ge=0, le=2**53, description="From there on; without it, from now on.")] | None = None
-    task_id: Name | None = None
-    dag_id: Name | None = None
-    type: Name | None = None
-    event: Name | None = None
-    task_type: Name | None = None
-    agent: Name | None = None
-    subject: Name | None = None
-    view: Literal["multica"] | None = None
-
-
-class Unsubscribe(RequestBody):
-    action: Literal["unsubscribe"]
-    id: Annotated[str, Field(min_length=1, max_length=64)]
-
-
-class Ping(RequestBody):
-    action: Literal["ping"]

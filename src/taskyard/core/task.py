@@ -12,7 +12,7 @@ from functools import cache
 from operator import itemgetter
 from typing import Any, NamedTuple, NewType
 
-from taskyard.core.json_value import Json, compact, value_of
+from taskyard.core.json_value import Json
 from taskyard.core.named_rows import new_row
 from taskyard.core.retry import RetryPolicy
 from taskyard.core.units import SECOND, Micros, MicroUsd
@@ -125,26 +125,6 @@ class Lane(NamedTuple):
     cost_class: int  # power of two of the reserve in micro-dollars; 0: no maximum given
     model: str | None  # the first preferred
     barred: tuple[str, ...] = ()  # who may not have it: type:TYPE, token:ID
-
-
-class CachedTokens(NamedTuple):
-    """How many of the tokens that models read came from a provider's cache, and how many were put into one.
-
-    Most attempts have none, so both numbers are one text, which is missing where there are none.
-    """
-
-    read: int = 0
-    written: int = 0
-
-    @classmethod
-    def of(cls, *texts: str | None) -> CachedTokens:
-        """The sum of what is stored."""
-        found = [value_of(text) for text in texts if text is not None]
-        return cls(sum(read for read, _ in found), sum(written for _, written in found))
-
-    @property
-    def text(self) -> str | None:
-        return compact(self) if any(self) else None
 
 
 class Hot(NamedTuple):

@@ -229,11 +229,6 @@ def start(hot: Hot, *, now: Micros) -> Change | None:
     )
 
 
-def may_beat(hot: Hot, heartbeat: Beat) -> bool:
-    """Whether the heartbeat is that of the agent which has the task."""
-    return hot.status in HELD and hot.lease == heartbeat.lease and heartbeat.workspace in (None, hot.workspace)
-
-
 def beat(hot: Hot, heartbeat: Beat, *, now: Micros) -> Hot:
     """The agent is alive. Unversioned, and a claim that is not started yet keeps its own deadline."""
     allow(hot, "beat")
@@ -453,22 +448,15 @@ def file(hot: Hot, *, artifact: str, name: str, now: Micros) -> Change:
     return _step(hot, "file", now, data, traits=int(hot.traits | Trait.FILED))
 
 
-def step(
-    hot: Hot,
-    *,
-    own: Facts,
-    cost: MicroUsd | None,
-    tokens_in: int | None,
-    tokens_out: int | None,
-    tokens_cached: str | None,
-    now: Micros,
-) -> Change:
-    """The result of a step is stored, and with it what the attempt has cost so far. `own` is about the step alone."""
+def step(hot: Hot, *, own: Facts, totals: Mapping[str, Any], now: Micros) -> Change:
+    """The result of a step is stored, and with it what the attempt has cost so far. `own` is about the step alone.
+
+    `totals` are fields of the row: what was spent, and tokens.
+    """
     allow(hot, "step")
-    totals = {"spent": cost, "tokens_in": tokens_in, "tokens_out": tokens_out, "tokens_cached": tokens_cached}
-    given: dict[str, Any] = {field: total for field, total in totals.items() if total is not None}
+    cost = totals.get("spent")
     facts: dict[str, Json] = {**(own or {}), "agent": hot.agent, **({} if cost is None else {"cost": cost})}
-    return _step(hot, "step", now, facts, **given)
+    return _step(hot, "step", now, facts, **totals)
 
 
 def _let_go(hot: Hot) -> dict[str, Any]:

@@ -446,13 +446,9 @@ class Context:
 
     async def report_spent(self, rate_limited_sec: float | None = None) -> HeartbeatAnswer:
         """Report what was spent so far, also while the attempt is being stopped."""
-        return await self.yard.heartbeat(
-            self.id,
-            self.lease,
-            progress=self._latest_progress,
-            rate_limited_sec=rate_limited_sec,
-            **self.spent.report(),
-        )
+        spent, progress = self.spent.report(), self._latest_progress
+        heartbeat = self.yard.heartbeat
+        return await heartbeat(self.id, self.lease, progress=progress, rate_limited_sec=rate_limited_sec, **spent)
 
     def stop(self, word: str) -> None:
         """The attempt is over: the next call of the handler says so."""

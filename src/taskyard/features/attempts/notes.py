@@ -96,15 +96,7 @@ class Notes:
         """A step's result, guarded by the version: whoever lost the lease is behind."""
         row, now = Checkpoint(hot.id, name, hot.attempt, text), self._ledger.now()
         if totals != NOTHING:
-            change = transitions.step(
-                hot,
-                own={"step": name, **own},
-                cost=totals.cost,
-                tokens_in=totals.tokens_in,
-                tokens_out=totals.tokens_out,
-                tokens_cached=totals.tokens_cached,
-                now=now,
-            )
+            change = transitions.step(hot, own={"step": name, **own}, totals=totals.fields, now=now)
             return ChangeSet(changes=(change,), checkpoints=(row,), at=now)
         facts = compact({"step": name, "agent": hot.agent, **own})
         event = Event(EVENT, hot.workspace, hot.id, dag_of(hot), now, None, None, hot.attempt, facts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import NamedTuple
 
-from taskyard.core.task import CachedTokens
+from taskyard.core.cached_tokens import CachedTokens
 from taskyard.core.units import MicroUsd
 from taskyard.definition import arguments
 from taskyard.features.budgets.prices import price
@@ -20,6 +20,17 @@ class Reported(NamedTuple):
     tokens_out: int | None = None
     tokens_cached: str | None = None  # JSON, as `CachedTokens`
     model: str | None = None
+
+    @property
+    def fields(self) -> dict[str, int | str]:
+        """The fields of the task's row that are reported anew."""
+        totals = {
+            "spent": self.cost,
+            "tokens_in": self.tokens_in,
+            "tokens_out": self.tokens_out,
+            "tokens_cached": self.tokens_cached,
+        }
+        return {field: total for field, total in totals.items() if total is not None}
 
 
 NOTHING = Reported()

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, NamedTuple, TypedDict, cast
 
+from taskyard.core.cached_tokens import CachedTokens
 from taskyard.core.changes import Change, Event, Record, RecordChange
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json, compact, is_mapping
 from taskyard.core.record_kinds import DAG, SUBAGENT, RecordKind
-from taskyard.core.task import Attempt, CachedTokens, Status
+from taskyard.core.task import Attempt, Status
 from taskyard.core.units import Micros, MicroUsd, to_usd
 from taskyard.definition import fields
 from taskyard.definition.fields import LATEST

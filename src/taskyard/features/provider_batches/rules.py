@@ -12,6 +12,7 @@ from hashlib import sha256
 from typing import NamedTuple, TypedDict, cast
 
 from taskyard.core import transitions
+from taskyard.core.cached_tokens import CachedTokens
 from taskyard.core.changes import NewTask, Record, RecordChange, Spend
 from taskyard.core.claiming import money_names
 from taskyard.core.json_value import Json, compact, object_of
@@ -21,7 +22,6 @@ from taskyard.core.task import (
     WAITING,
     AgentId,
     Attempt,
-    CachedTokens,
     DagId,
     Definition,
     Hot,

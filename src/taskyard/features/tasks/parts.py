@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated, Any
 
+from taskyard.core.cached_tokens import CachedTokens
 from taskyard.core.changes import Blocker, Output, Record
 from taskyard.core.identifiers import BlockerKind, blocker_name, task_blocker
 from taskyard.core.json_value import Json, value_of
@@ -14,7 +15,7 @@ from taskyard.core.priority import RANK_UNIT
 from taskyard.core.record_kinds import DEAD
 from taskyard.core.retry import RetryPolicy, Strategy
 from taskyard.core.runtime import incarnation_of, process_named, runtime_of
-from taskyard.core.task import Attempt, CachedTokens, Definition, Hot, Outcome, RuntimeId, Validation
+from taskyard.core.task import Attempt, Definition, Hot, Outcome, RuntimeId, Validation
 from taskyard.core.units import Micros
 from taskyard.definition.definition import models_for
 from taskyard.definition.view import About, Length, Money, Named, Time, view

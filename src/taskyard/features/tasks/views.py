@@ -8,6 +8,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self, TypeVar, dataclass_transform
 
+from taskyard.core.cached_tokens import CachedTokens
 from taskyard.core.changes import Blocker, Output, Record
 from taskyard.core.json_value import Json, value_of
 from taskyard.core.lease import Lease
@@ -16,7 +17,6 @@ from taskyard.core.policy import PRESETS, Policy, policy_of
 from taskyard.core.task import (
     BLANK,
     Attempt,
-    CachedTokens,
     DagId,
     Definition,
     Hot,

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
-from taskyard.api import calls, messages, requests
+from taskyard.api import calls, messages, request_models, requests
 from taskyard.api.messages import MESSAGES, PROTOCOL, TOKEN_PROTOCOL, Closing, Message
 from taskyard.core.errors import Forbidden, InvalidInput, NotFound, TaskyardError, TooManyListeners, Unauthorized
 from taskyard.core.json_value import Json, compact, decode
@@ -222,14 +222,14 @@ _REASONS = {
 
 
 @answers(messages.TOKEN)
-async def show_token(conversation: Conversation, asked: requests.ShowToken) -> None:
+async def show_token(conversation: Conversation, asked: request_models.ShowToken) -> None:
     await conversation.meet(asked.token)
     conversation.stay()
     await conversation.say({"welcome": conversation.caller.by})
 
 
 @answers(messages.SUBSCRIBE)
-async def subscribe(conversation: Conversation, asked: requests.Subscribe) -> None:
+async def subscribe(conversation: Conversation, asked: request_models.Subscribe) -> None:
     if asked.id in conversation.subscriptions:
         raise InvalidInput("id", "is that of a subscription: end that one first")
     if len(conversation.subscriptions) == MOST_SUBSCRIPTIONS:
@@ -254,7 +254,7 @@ async def subscribe(conversation: Conversation, asked: requests.Subscribe) -> No
 
 
 @answers(messages.UNSUBSCRIBE)
-async def unsubscribe(conversation: Conversation, asked: requests.Unsubscribe) -> None:
+async def unsubscribe(conversation: Conversation, asked: request_models.Unsubscribe) -> None:
     if asked.id not in conversation.subscriptions:
         raise NotFound("subscription", asked.id)
     await conversation.stop(asked.id)
@@ -262,7 +262,7 @@ async def unsubscribe(conversation: Conversation, asked: requests.Unsubscribe) -
 
 
 @answers(messages.PING)
-async def ping(conversation: Conversation, _: requests.Ping) -> None:
+async def ping(conversation: Conversation, _: request_models.Ping) -> None:
     """How far each subscription is: where to resume it, also when nothing that it wants has come for long."""
     numbers: dict[str, Json] = {name: each.resume_after for name, each in conversation.subscriptions.items()}
     await conversation.say({"pong": numbers})

@@ -15,7 +15,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import TypeVar
 
-from taskyard.core import claiming, transitions
+from taskyard.core import claiming
 from taskyard.core.changes import (
     PLANNED_ON,
     Beat,
@@ -80,6 +80,7 @@ from taskyard.stores.memory.streams import MemoryStreams
 from taskyard.stores.memory.tables import Tables, copied
 from taskyard.stores.shared import prune_batches, vectors
 from taskyard.stores.shared.commits.change_sets import check_consistency
+from taskyard.stores.shared.heartbeat_batches import apply_heartbeats
 from taskyard.stores.shared.identity import yard_identity
 from taskyard.stores.shared.migrations import Schemaless
 from taskyard.stores.shared.paging import page_range
@@ -158,9 +159,12 @@ class MemoryStore(MemoryStreams, Schemaless):
         return claimed
 
     async def extend(self, beats: Sequence[Beat]) -> list[Extended]:
-        tables, now = self._tables, self.now()
-        answers = [_extend(tables, beat, now) for beat in beats]
+        tables = self._tables
+        found = _select(tables.hot, [beat.task_id for beat in beats]).values()
+        answers, steps = apply_heartbeats(beats, found, self.now())
         if any(answer.accepted for answer in answers):
+            for _, after in steps:
+                tables.put_task(after)
             self._wrote()
         return answers
 
@@ -477,15 +481,6 @@ class MemoryStore(MemoryStreams, Schemaless):
 
 def _counts_moved(tables: Tables, change_set: ChangeSet) -> dict[str, int]:
     return {count.name: tables.counters.get((count.workspace, count.name), 0) for count in change_set.counts}
-
-
-def _extend(tables: Tables, beat: Beat, now: Micros) -> Extended:
-    hot = tables.hot.get(beat.task_id)
-    if hot is None or not transitions.may_beat(hot, beat):
-        return Extended(hot, False)
-    after = transitions.beat(hot, beat, now=now)
-    tables.put_task(after)
-    return Extended(after, True)
 
 
 def _waits_for_tasks(tables: Tables, hot: Hot) -> bool:
