@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import Path, Request, Response
 
-from taskyard.api import calls, openapi, requests
+from taskyard.api import calls, openapi, request_models, requests
 from taskyard.api.codec import write
 from taskyard.api.openapi import DONE, model
 from taskyard.core.agent import Grant
@@ -67,7 +67,7 @@ async def who(caller: Calling, request: Request) -> Response:
 
 
 @routes.add(calls.LOG_IN, model(Who))
-async def log_in(request: Request, asked: requests.ShowToken) -> Response:
+async def log_in(request: Request, asked: request_models.ShowToken) -> Response:
     """Begin a session in place of a token: a cookie, for the dashboard."""
     serving: Serving = request.app.state.serving
     caller = await identified(request, serving, asked.token)
