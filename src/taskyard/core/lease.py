@@ -11,9 +11,8 @@ from functools import lru_cache
 from hashlib import blake2b, sha256
 from typing import NewType
 
-from taskyard.core.changes import Beat
 from taskyard.core.json_value import compact
-from taskyard.core.task import HELD, Hot
+from taskyard.core.task import Hot
 from taskyard.core.units import SECOND, Micros
 
 Lease = NewType("Lease", str)
@@ -60,11 +59,6 @@ def _bytes(text: str) -> bytes:
 def _numbered(stem: blake2b, index: int) -> str:
     stem.update(index.to_bytes(4, "big"))
     return stem.hexdigest()
-
-
-def may_beat(hot: Hot, heartbeat: Beat) -> bool:
-    """Whether the heartbeat is that of the agent which has the task."""
-    return hot.status in HELD and hot.lease == heartbeat.lease and heartbeat.workspace in (None, hot.workspace)
 
 
 def extended_end(hot: Hot, now: Micros) -> Micros:

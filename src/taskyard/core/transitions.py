@@ -229,6 +229,11 @@ def start(hot: Hot, *, now: Micros) -> Change | None:
     )
 
 
+def may_beat(hot: Hot, heartbeat: Beat) -> bool:
+    """Whether the heartbeat is that of the agent which has the task."""
+    return hot.status in HELD and hot.lease == heartbeat.lease and heartbeat.workspace in (None, hot.workspace)
+
+
 def beat(hot: Hot, heartbeat: Beat, *, now: Micros) -> Hot:
     """The agent is alive. Unversioned, and a claim that is not started yet keeps its own deadline."""
     allow(hot, "beat")

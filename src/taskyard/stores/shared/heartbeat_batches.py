@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from taskyard.core import transitions
 from taskyard.core.changes import Beat
-from taskyard.core.lease import may_beat
 from taskyard.core.task import Hot
 from taskyard.core.units import Micros
 from taskyard.stores.contract import Extended
@@ -25,7 +24,7 @@ def apply_heartbeats(beats: Sequence[Beat], found: Iterable[Hot], now: Micros) -
     answers: list[Extended] = []
     for beat in beats:
         hot = after.get(beat.task_id)
-        if hot is None or not may_beat(hot, beat):
+        if hot is None or not transitions.may_beat(hot, beat):
             answers.append(Extended(hot, accepted=False))
         else:
             after[hot.id] = transitions.beat(hot, beat, now=now)
