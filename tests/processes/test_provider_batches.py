@@ -87,7 +87,8 @@ async def _killed_at(
     await start()
     await all_read(yard, tasks)
 
-    assert [len(batch.requests) for batch in provider.batches] == [5]
+    # How many batches they are depends on how soon one call comes after the other.
+    assert sum(len(batch.requests) for batch in provider.batches) == 5
     assert sorted(provider.billed.values()) == [1] * 5
     assert provider.direct == []
     assert [(await yard.get(task_id)).cost for task_id in tasks] == [HALF] * 5
