@@ -1,6 +1,7 @@
 """Makes the pictures of the dashboard again: `python -m scripts.screenshots`.
 
-With `gallery`, every page goes to docs/images/gallery: in both themes, on a wide screen and on a phone.
+With `gallery`, every page goes to docs/images/gallery: in both themes, on a wide screen and on a phone. The page of
+the documentation that shows them is written too.
 
 With a folder, every page goes there instead: the same, with a crowd of workers, long names and hostile texts among the
 rest.
@@ -11,6 +12,7 @@ A yard is filled for them and served; nothing of this machine is in a picture.
 import asyncio
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal, NamedTuple
@@ -24,6 +26,7 @@ from taskyard.app import Yard, served
 
 IMAGES = Path(__file__).parent.parent / "docs/images"
 GALLERY = IMAGES / "gallery"
+GALLERY_PAGE = IMAGES.parent / "guides/dashboard-gallery.md"
 GALLERY_HEIGHTS = {1280: 860, 390: 844}
 QUALITY = 62  # of a JPEG: a hundred pictures are to stay below 6 MB
 SIZE = {"width": 1440, "height": 900}
@@ -131,6 +134,26 @@ async def crowd(yard: Yard) -> None:
     await yard.schedules.add("nightly", "every day at 09:00", task={"type": LONG[:60], "title": HOSTILE})
 
 
+def gallery_page(names: Iterable[str]) -> str:
+    """The pictures of every page, below its name."""
+    lines = [
+        "# Every page of the dashboard",
+        "",
+        "In light and dark, on a wide screen and on a phone; `python -m scripts.screenshots gallery` makes them again.",
+        "[The guide](dashboard.md) says what each is for, [the check list](dashboard-checklist.md) names the tests.",
+    ]
+    for name in names:
+        title = name.replace("-", " ").capitalize()
+        heads = " | ".join(f"{theme}, {width} px" for width in WIDTHS for theme in ("light", "dark"))
+        cells = " | ".join(
+            f"![{title}, {theme}, {width} pixels wide](../images/gallery/{name}-{theme}-{width}.jpg)"
+            for width in WIDTHS
+            for theme in ("light", "dark")
+        )
+        lines += ["", f"## {title}", "", f"| {heads} |", "| --- | --- | --- | --- |", f"| {cells} |"]
+    return "\n".join(lines) + "\n"
+
+
 async def _open(page: Page, url: str) -> None:
     """Until it is drawn: live pages keep a connection open, so the network is never quiet."""
     await page.goto(url)
@@ -163,6 +186,8 @@ async def main(every: Path | None) -> None:
             if every is None:
                 shots = [Shot(name, paths[name], theme) for name, theme in PAPERS.items()]
             await shoot(browser, str(address), shots, every or IMAGES)
+            if every == GALLERY:
+                GALLERY_PAGE.write_text(gallery_page(paths), encoding="utf-8")
             await browser.close()
 
 

@@ -1,6 +1,6 @@
 /** Everything by the keyboard: Ctrl+K or Cmd+K, a few letters, Enter. Pages, actions, tasks and DAGs. */
 import { useQuery } from "@tanstack/react-query";
-import { CornerDownLeft, Workflow, ListTodo, type LucideIcon } from "lucide-react";
+import { Command as CommandIcon, CornerDownLeft, ListTodo, Workflow, type LucideIcon } from "lucide-react";
 import { useEffect, useId, useState, type KeyboardEvent } from "react";
 import { useNavigate } from "react-router";
 
@@ -48,6 +48,7 @@ export function Palette({ commands }: { commands: readonly Command[] }) {
         title={say("Go anywhere, do anything")}
         onClick={() => setOpen(true)}
       >
+        <CommandIcon aria-hidden />
         <kbd>{keys}</kbd>
       </button>
       <Dialog open={open} title={say("Go to, or do")} onClose={() => setOpen(false)}>
