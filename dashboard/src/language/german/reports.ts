@@ -19,6 +19,7 @@ export const reports = {
   "of // heading of a column": "von",
   everything: "alles",
   "In all": "Insgesamt",
+  Rows: "Zeilen",
   Duration: "Dauer",
   Wait: "Wartezeit",
   "{measure}, sum": "{measure}, Summe",

@@ -212,7 +212,7 @@ function Answer({ answer, question, onChart }: AnswerProps) {
 function Rows({ answer }: { answer: Report }) {
   return (
     // On a phone it scrolls, and must be reached by keys.
-    <div className="table-frame" role="region" aria-label="Rows" tabIndex={0}>
+    <div className="table-frame" role="region" aria-label={say("Rows")} tabIndex={0}>
       <table className="table">
         <thead>
           <tr>
