@@ -179,7 +179,7 @@ async def test_what_an_attempt_cost_adds_up_exactly(yard: Yard, clock: ManualClo
     assert isinstance(history, list)
     assert [each["cost_usd"] for each in history if isinstance(each, dict)] == ["0.12", "0.31", "0.08"]
     assert shown["cost_usd"] == "0.51"
-    assert shown["tokens_used"] == {"input": 201, "output": 20}
+    assert shown["tokens_used"] == {"input": 201, "output": 20, "cache_read": 0, "cache_write": 0}
 
 
 # Other models

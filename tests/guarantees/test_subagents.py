@@ -133,7 +133,7 @@ async def test_the_parent_is_notified_once_however_many_attempts_it_took(yard: Y
             "usage": {
                 "attempts": 4,
                 "cost_usd": "0.125",
-                "tokens_used": {"input": 990, "output": 110},
+                "tokens_used": {"input": 990, "output": 110, "cache_read": 0, "cache_write": 0},
                 "total_tokens": 1100,
             },
             "output_file": begun.output_file,

@@ -95,7 +95,10 @@ async def test_the_schema_is_taken_and_shown_field_by_field(yard: Yard):
     lists = {name: sorted(SCHEMA["retry"][name]) for name in ("retry_on", "no_retry_on")}
     assert shown["retry"] == {**SCHEMA["retry"], **lists, "jitter": 0.5}
     assert (shown["attempts"], shown["blocked_by"], shown["claim"], shown["completed_at"]) == (0, [], None, None)
-    assert (float(shown["cost_usd"]), shown["tokens_used"]) == (0, {"input": 0, "output": 0})
+    assert (float(shown["cost_usd"]), shown["tokens_used"]) == (
+        0,
+        {"input": 0, "output": 0, "cache_read": 0, "cache_write": 0},
+    )
     assert shown["output"]["artifacts"] == []
 
 

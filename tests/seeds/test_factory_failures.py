@@ -243,7 +243,10 @@ async def test_an_agent_and_a_graph_pay_only_what_they_have(yard: Yard):
     await yard.complete(held.id, held.lease, cost_usd="0.40", tokens_input=90, tokens_output=10)
 
     shown = await facts(yard, held.id)
-    assert (shown["cost_usd"], shown["tokens_used"]) == ("0.4", {"input": 90, "output": 10})
+    assert (shown["cost_usd"], shown["tokens_used"]) == (
+        "0.4",
+        {"input": 90, "output": 10, "cache_read": 0, "cache_write": 0},
+    )
     assert (await yard.dags.get(dag.id)).spent == 400_000
     assert {each.id for each in await yard.claim("worker", count=9)} == {
         each.id for each in (await yard.dags.get(dag.id)).tasks if each.id != held.id

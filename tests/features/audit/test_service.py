@@ -36,7 +36,7 @@ UNRECORDED = {
     "agents.forget": "the sweep calls it",
     "approvals.sent": "a part of others",
     **dict.fromkeys(("notifications.try_out", "dags.estimate"), "it stores nothing"),
-    "overview.series": "its `by` is what figures are split by",
+    **dict.fromkeys(("overview.series", "reports.make"), "its `by` is what figures are split by"),
 }
 
 
