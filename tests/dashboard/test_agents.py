@@ -28,12 +28,12 @@ def test_the_workers_of_a_type_are_folded_under_it(visit: Visit, yard: SyncYard)
     expect(crew(visit, "swarm").locator("article")).to_have_count(MANY)
 
 
-def test_a_worker_that_is_named_as_its_type_has_its_name_shown_once(visit: Visit, yard: SyncYard):
+def test_each_worker_has_its_name_also_where_it_is_that_of_its_type(visit: Visit, yard: SyncYard):
     yard.agents.register("solo")
     yard.agents.register("coder-1", "coder")
     visit.open("/agents", "Agents")
 
-    expect(crew(visit, "solo").get_by_role("heading")).to_have_text(["solo"])
+    expect(crew(visit, "solo").get_by_role("heading")).to_have_text(["solo", "solo"])
     expect(crew(visit, "coder").get_by_role("heading")).to_have_text(["coder", "coder-1"])
     expect(crew(visit, "solo").get_by_role("article", name="solo")).to_be_visible()
 

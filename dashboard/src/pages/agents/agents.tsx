@@ -192,11 +192,9 @@ function AgentCard({ agent, work }: { agent: Agent; work: readonly HeldTask[] })
     <article className="card agent" data-agent={agent.id} aria-label={agent.id}>
       <header>
         <div className="agent-name">
-          {agent.id !== agent.type && ( // the card of the type is headed by the same name
-            <h3 className="clip" title={agent.id}>
-              {agent.id}
-            </h3>
-          )}
+          <h3 className="clip" title={agent.id}>
+            {agent.id}
+          </h3>
           <CopyButton text={agent.id} label={say("Copy {id}", { id: agent.id })} />
         </div>
         {agent.silent ? <Silent /> : <StatusBadge status={agent.status} />}
