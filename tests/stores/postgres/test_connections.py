@@ -19,9 +19,14 @@ from taskyard.core.errors import (
 )
 from taskyard.core.units import SECOND
 from taskyard.ledger.clock import ManualClock
+from taskyard.stores.contract import OutcomeUnknown
 from taskyard.stores.postgres import PostgresStore
 from taskyard.stores.postgres.connection.address import parse_address
+from taskyard.stores.postgres.connection.pool import Pool
 from taskyard.stores.postgres.connection.pool import connect as connect_session
+from taskyard.stores.postgres.statements import Statements
+from taskyard.stores.postgres.transaction_runner import TransactionRunner
+from taskyard.stores.shared.store_clock import StoreClock
 from tests.stores.given import a_new_task, committed, given_a_task
 from tests.stores.postgres.conftest import Gate
 
@@ -192,3 +197,41 @@ def asked_types(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(asyncpg.Connection, "_introspect_types", note)
     return asked
+
+
+async def test_after_a_lost_connection_no_pool_uses_one_again_that_was_open_then(url: str, store: PostgresStore):
+    first = Pool(parse_address(url, "taskyard").for_other_calls)
+    beside = Pool(parse_address(url, "taskyard").for_claims, beside=first)
+    async with beside.connection() as idle_then:
+        pass
+
+    async with first.connection() as in_use_then:
+        first.lost_connection()
+    async with first.connection() as fresh, beside.connection() as fresh_beside:
+        assert await fresh.fetchval("select 1") == 1
+
+    assert in_use_then.is_closed()
+    assert idle_then.is_closed()
+    assert fresh_beside is not idle_then
+    await beside.close()
+    await first.close()
+
+
+async def test_a_write_whose_answer_is_lost_makes_every_open_connection_suspect(
+    url: str, store: PostgresStore, clock: ManualClock
+):
+    where = parse_address(url, "taskyard")
+    pool = Pool(where.for_other_calls)
+    runner = TransactionRunner(where, pool, Statements(where.schema), StoreClock(clock))
+    async with pool.connection() as one, pool.connection() as other:
+        pass  # both are idle from here on
+
+    async def lose_the_answer(*_: object) -> None:
+        raise OutcomeUnknown("the line went dead")
+
+    with pytest.raises(OutcomeUnknown):
+        await runner.unrepeated.write(lose_the_answer)
+
+    assert one.is_closed()
+    assert other.is_closed()
+    await pool.close()

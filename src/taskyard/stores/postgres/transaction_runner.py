@@ -106,18 +106,21 @@ class TransactionRunner:
             async with asyncio.timeout(within):
                 yield outcome
         except TimeoutError as late:
-            self._pool.drop_idle()
+            self._pool.lost_connection()
             silence = TimeoutError(f"no answer within {within:g} s")
             if outcome.is_unknown:
                 raise self._outcome_unknown(silence) from late
             raise translate_error(silence, self._where) or silence from late
 
     async def _on_connection(self, use: Callable[[PostgresSession], Awaitable[Answer]]) -> Answer:
-        """Use a connection. One that was lost while idle fails only now: then close all idle ones, and try another."""
+        """Use a connection. One that was lost while idle fails only now: then forget all open ones, and try another."""
         for tried in range(self._connections):
             try:
                 async with self._pool.connection() as connection:
                     return await use(connection)
+            except OutcomeUnknown:
+                self._pool.lost_connection()
+                raise
             except (*CONNECTION_LOST, asyncpg.PostgresError) as error:
                 if isinstance(error, RETRYABLE):
                     raise
@@ -125,7 +128,7 @@ class TransactionRunner:
                 if refusal is None:
                     raise
                 if isinstance(refusal, StoreUnavailable):
-                    self._pool.drop_idle()
+                    self._pool.lost_connection()
                 if not isinstance(refusal, StoreUnavailable) or tried == self._connections - 1:
                     raise refusal from error
         raise AssertionError("the last try raises")

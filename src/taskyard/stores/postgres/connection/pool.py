@@ -81,11 +81,17 @@ def _describe(where: PostgresAddress, error: Exception) -> str:
 
 
 class Pool:
-    """Opens connections as needed, up to a number. The connection returned last is reused first."""
+    """Opens connections as needed, up to a number. The connection returned last is reused first.
 
-    def __init__(self, where: PostgresAddress) -> None:
+    Pools of one store stand beside each other: what one learns about the server holds for all.
+    """
+
+    def __init__(self, where: PostgresAddress, *, beside: Pool | None = None) -> None:
         self._where = where
+        self._group: list[Pool] = [] if beside is None else beside._group
+        self._group.append(self)
         self._idle: list[PostgresSession] = []
+        self._trusted: set[PostgresSession] = set()  # opened since a connection was last lost
         self._free = asyncio.Semaphore(where.connections)
         self._closed = False
 
@@ -94,7 +100,7 @@ class Pool:
         async with self._free:
             if self._closed:
                 raise YardClosed
-            connection = self._take_idle() or await connect(self._where)
+            connection = self._take_idle() or await self._open()
             try:
                 yield connection
             except (*CONNECTION_LOST, asyncio.CancelledError, TimeoutError):
@@ -103,6 +109,11 @@ class Pool:
                 raise
             finally:
                 await self._give_back(connection)
+
+    async def _open(self) -> PostgresSession:
+        connection = await connect(self._where)
+        self._trusted.add(connection)
+        return connection
 
     def _take_idle(self) -> PostgresSession | None:
         while self._idle:
@@ -113,20 +124,31 @@ class Pool:
 
     async def _give_back(self, connection: PostgresSession) -> None:
         if connection.is_closed():
-            return
-        if self._closed:
+            self._trusted.discard(connection)
+        elif self._closed:
             await _close(connection)
+        elif connection not in self._trusted:
+            connection.terminate()
         else:
             self._idle.append(connection)
 
     async def close(self) -> None:
         self._closed = True
+        self._group.remove(self)
         idle, self._idle = self._idle, []
         await asyncio.gather(*map(_close, idle))
 
-    def drop_idle(self) -> None:
-        """Close all idle connections at once: if one is dead, the others probably are."""
+    def lost_connection(self) -> None:
+        """Use no connection again that is open now, in any pool of the store: if one is dead, others probably are.
+
+        And a server that dies may go on answering on others for a moment, without the writes that wait for its standby.
+        """
+        for pool in self._group:
+            pool._drop()
+
+    def _drop(self) -> None:
         idle, self._idle = self._idle, []
+        self._trusted.clear()
         for connection in idle:
             connection.terminate()
 

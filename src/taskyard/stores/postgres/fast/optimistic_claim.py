@@ -39,9 +39,11 @@ _GENERAL_FOR = 1.0  # seconds of the general path after an optimistic claim fail
 class OptimisticClaims:
     """Makes one optimistic claim at a time, on its own connection."""
 
-    def __init__(self, where: PostgresAddress, sql: Statements, time: StoreClock, shielded: ToItsEnd) -> None:
+    def __init__(
+        self, where: PostgresAddress, sql: Statements, time: StoreClock, shielded: ToItsEnd, *, beside: Pool
+    ) -> None:
         self._shielded = shielded
-        self._pool = Pool(where.for_claims)
+        self._pool = Pool(where.for_claims, beside=beside)
         self._transactions = StatementRunner(where, self._pool, sql, time, is_repeated=False)
         self._is_possible = where.has_claim_connection
         self._is_busy = False
