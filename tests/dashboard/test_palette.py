@@ -64,8 +64,16 @@ def test_a_zone_and_a_language_are_chosen_and_kept(enter: Enter, yard: SyncYard)
 
 def test_every_panel_shows_a_command_and_a_call_that_answer(visit: Visit, yard: SyncYard):
     given_a_scene(yard)
-    for path, heading in (("/tasks?status=ready&sort=oldest", "Tasks"), ("/dags?q=graph", "DAGs"), ("/schedules", "")):
+    pages = {
+        "/tasks?status=ready&sort=oldest": "Tasks",
+        "/dags?q=graph": "DAGs",
+        "/schedules": "Schedules and triggers",
+    }
+    for path, heading in pages.items():
         visit.open(path, heading)
+        expect(visit.page.locator("[aria-busy=true], .skeleton")).to_have_count(
+            0
+        )  # a panel may be drawn anew until then
         twins = visit.main.get_by_role("button", name=re.compile("as a command$"))
         expect(twins.first).to_be_visible()
         for twin in twins.all():
