@@ -120,6 +120,7 @@ class Pool:
             connection = self._idle.pop()
             if not connection.is_closed():
                 return connection
+            self._trusted.discard(connection)
         return None
 
     async def _give_back(self, connection: PostgresSession) -> None:
