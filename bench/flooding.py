@@ -3,7 +3,8 @@
     python -m bench.flooding [URL] [--batch TASKS] [--dag] [--rounds N]
 
 The server, the flood and who is watched are processes of their own. What carries over is the ratio of the two p99, as
-the median of the rounds.
+the median of the rounds. Each round also floods another server, with a file of its own: what that costs is the price of
+sharing the machine's cores, which no server can lower.
 """
 
 import argparse
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -37,6 +38,14 @@ class Flood(NamedTuple):
     @property
     def path(self) -> str:
         return "/api/dags" if self.is_dag else "/api/tasks/batch"
+
+
+class Flooded(NamedTuple):
+    """The server that is flooded, and by whom."""
+
+    address: str
+    token: str
+    flood: Flood
 
 
 @contextmanager
@@ -95,10 +104,11 @@ async def tokens(url: str) -> tuple[str, str]:
     return made[0].text, made[1].text
 
 
-async def flooded(address: str, flood: Flood, token: str, watched: str, seconds: float) -> tuple[Samples, list[str]]:
+async def flooded(which: Flooded, address: str, watched: str, seconds: float) -> tuple[Samples, list[str]]:
     """The latencies beside the flood, and what the flood was answered."""
-    words = ("-m", "bench.flooding", "--flood", address, "--batch", str(flood.batch), *(["--dag"] * flood.is_dag))
-    secret = {**os.environ, "FLOODING": token}
+    flood = which.flood
+    words = ("-m", "bench.flooding", "--flood", which.address, "--batch", str(flood.batch), *(["--dag"] * flood.is_dag))
+    secret = {**os.environ, "FLOODING": which.token}
     beside = await asyncio.create_subprocess_exec(sys.executable, *words, env=secret, stdout=subprocess.PIPE)
     try:
         loud = await latencies(address, watched, seconds)
@@ -108,29 +118,38 @@ async def flooded(address: str, flood: Flood, token: str, watched: str, seconds:
     return loud, answers
 
 
-async def measure(url: str, flood: Flood, seconds: float, rounds: int) -> None:
+async def measure(url: str, elsewhere: str, flood: Flood, seconds: float, rounds: int) -> None:
     flooding, watched = await tokens(url)
-    both: list[tuple[Samples, Samples]] = []
-    answers: list[str] = []
-    with server(url) as address:
+    flooding_elsewhere, _ = await tokens(elsewhere)
+    found: list[tuple[Samples, Samples, Samples]] = []
+    answers: tuple[list[str], list[str]] = [], []
+    with server(url) as address, server(elsewhere) as other:
         await latencies(address, watched, 1)
         for _ in range(rounds):
             quiet = await latencies(address, watched, seconds)
-            loud, answered = await flooded(address, flood, flooding, watched, seconds)
-            both.append((quiet, loud))
-            answers += answered
+            sharing, answered_elsewhere = await flooded(
+                Flooded(other, flooding_elsewhere, flood), address, watched, seconds
+            )
+            loud, answered = await flooded(Flooded(address, flooding, flood), address, watched, seconds)
+            found.append((quiet, sharing, loud))
+            answers[0].extend(answered_elsewhere)
+            answers[1].extend(answered)
     kind = "DAGs" if flood.is_dag else "batches"
-    counts = ", ".join(f"{answers.count(status)} times {status}" for status in sorted(set(answers)))
-    print(f"{kind} of {flood.batch} answered in {rounds * seconds:g} s: {counts}")
-    for name in both[0][0]:
+    for place, statuses in zip(("elsewhere", "here"), answers, strict=True):
+        counts = ", ".join(f"{statuses.count(status)} times {status}" for status in sorted(set(statuses)))
+        print(f"{kind} of {flood.batch} answered {place} in {rounds * seconds:g} s: {counts}")
+    for name in found[0][0]:
         for share in SHARES:
-            show(name, share, [(p(share, quiet[name]), p(share, loud[name])) for quiet, loud in both])
+            show(name, share, [tuple(p(share, each[name]) for each in one) for one in found])
 
 
-def show(name: str, share: float, pairs: list[tuple[float, float]]) -> None:
-    before, after = (statistics.median(each) for each in zip(*pairs, strict=True))
-    times = statistics.median(loud / quiet for quiet, loud in pairs)
-    print(f"{name} p{share * 100:g}: quiet {before:.1f} ms, beside {after:.1f} ms, {times:.1f} times")
+def show(name: str, share: float, rounds: Sequence[tuple[float, ...]]) -> None:
+    quiet, sharing, loud = (statistics.median(each) for each in zip(*rounds, strict=True))
+    times, of_sharing = (statistics.median(one[place] / one[0] for one in rounds) for place in (2, 1))
+    print(
+        f"{name} p{share * 100:g}: quiet {quiet:.1f} ms, beside a flood elsewhere {sharing:.1f} ms, "
+        f"{of_sharing:.1f} times, beside the flood {loud:.1f} ms, {times:.1f} times"
+    )
 
 
 def main() -> None:
@@ -147,7 +166,8 @@ def main() -> None:
         asyncio.run(send_all(given.flood, os.environ["FLOODING"], flood))
         return
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(measure(given.url or f"sqlite:///{folder}/yard.db", flood, given.seconds, given.rounds))
+        here, elsewhere = given.url or f"sqlite:///{folder}/yard.db", f"sqlite:///{folder}/elsewhere.db"
+        asyncio.run(measure(here, elsewhere, flood, given.seconds, given.rounds))
 
 
 if __name__ == "__main__":
