@@ -18,13 +18,15 @@ import pydantic
 import pytest
 
 import taskyard
-from scripts.shape import class_names_used_twice, module_names_used_twice
+from scripts.shape import class_names_used_twice, module_names_used_twice, uses_of
 
 PACKAGE = Path(taskyard.__file__).parent
 Sources = Mapping[str, ast.Module]  # by path below the package
 
 MOST_ANCESTORS = 4
 MOST_MODULES = 15
+MOST_CASTS = 50
+MOST_ANY_IN_CORE = 28
 NOT_COUNTED = frozenset(
     {"core", "features", "client", "server/routes", "cli/commands"}
 )  # the core, and the folders of the grid
@@ -347,6 +349,22 @@ def test_a_part_that_every_store_has_is_one_name(sources: Sources):
     planted = [*sources, "stores/redis/blockers.py", "features/agents/checks.py", "server/routes/retention.py"]
 
     assert module_names_used_twice(planted).keys() <= MODULE_NAMES_USED_TWICE
+
+
+# Types
+
+
+def test_casts_and_untyped_values_get_no_more(sources: Sources):
+    assert uses_of("cast", sources) <= MOST_CASTS
+    assert uses_of("Any", sources, "core/") <= MOST_ANY_IN_CORE
+
+
+def test_another_cast_is_found(sources: Sources):
+    planted = with_code(sources, "core/task.py", "def hot(row: Any) -> Hot: return cast(Hot, row)")
+
+    assert uses_of("cast", planted) == uses_of("cast", sources) + 1
+    assert uses_of("Any", planted, "core/") == uses_of("Any", sources, "core/") + 1
+    assert uses_of("Any", planted, "stores/") == uses_of("Any", sources, "stores/")
 
 
 # Exceptions

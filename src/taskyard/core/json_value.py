@@ -8,10 +8,10 @@ import json
 import json.decoder
 import re
 from _json import make_encoder, make_scanner
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from json.encoder import encode_basestring
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, cast
 
 from taskyard.core.errors import InvalidInput
 
@@ -55,6 +55,11 @@ def is_list(value: object) -> TypeGuard[list[object]]:
     return isinstance(value, list)
 
 
+def is_sequence(value: object) -> TypeGuard[Sequence[object]]:
+    """Whether JSON would have it as a list: a tuple too, and no text."""
+    return isinstance(value, list | tuple)
+
+
 def with_whole_numbers(value: Json) -> Json:
     """The value as its JSON meant it, where a format on the way knows floating-point numbers only: 3, and not 3.0.
 
@@ -91,6 +96,15 @@ def encode(value: object, *, field: str, max_bytes: int, max_depth: int = DEEPES
     if size > 2 * MOST_VALUES:  # each takes two bytes at least
         check_values(text.encode(), field, MOST_VALUES)
     return text
+
+
+def sound_object(value: object, *, field: str, max_bytes: int, max_depth: int = DEEPEST) -> dict[str, Json]:
+    """A copy of an object that somebody gave, which `encode` lets pass; InvalidInput says why it does not."""
+    if not isinstance(value, Mapping):
+        raise InvalidInput(field, "must be an object")
+    given = dict(cast(Mapping[str, Json], value))  # of nothing else: `encode` looks at every value
+    encode(given, field=field, max_bytes=max_bytes, max_depth=max_depth)
+    return given
 
 
 def compact(value: object) -> str:

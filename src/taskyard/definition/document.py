@@ -25,7 +25,7 @@ from typing import (
     get_type_hints,
 )
 
-from taskyard.core.json_value import Json
+from taskyard.core.json_value import Json, is_mapping, is_sequence
 from taskyard.definition.view import Flat, Hidden, Named, Rest, WireType, shown
 
 T = TypeVar("T")
@@ -115,10 +115,10 @@ def write(value: Any) -> Any:
     """The document of a view, or of a list of views, or of a mapping to views."""
     if is_view(kind := cast(Any, type(value))):
         return writer(kind)(value)
-    if isinstance(value, list | tuple):
-        return [write(each) for each in cast(Sequence[object], value)]
-    if isinstance(value, Mapping):
-        return {str(name): write(each) for name, each in cast(Mapping[object, object], value).items()}
+    if is_sequence(value):
+        return [write(each) for each in value]
+    if is_mapping(value):
+        return {str(name): write(each) for name, each in value.items()}
     return value.value if isinstance(value, Enum) else value
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Final, NamedTuple, TypedDict, cast
+from typing import Final, NamedTuple, TypedDict
 
 from taskyard.core.changes import Record, RecordChange
 from taskyard.core.errors import InvalidInput
-from taskyard.core.json_value import Json, canonical, encode
+from taskyard.core.json_value import Json, canonical, encode, sound_object
 from taskyard.core.record_kinds import RecordKind
 from taskyard.core.task import Hot, Status
 from taskyard.core.units import Micros
@@ -176,7 +176,7 @@ def asked(
         if choices is not None
         else DECISION
         if answer_schema is None
-        else cast(dict[str, Json], dict(answer_schema))
+        else sound_object(answer_schema, field="answer_schema", max_bytes=MOST_SCHEMA)
     )
     encode(schema, field="answer_schema", max_bytes=MOST_SCHEMA)
     encode(context, field="context", max_bytes=MOST_SCHEMA)

@@ -7,15 +7,15 @@ nobody who uses the inbox at that moment, and the next use takes it in.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, NamedTuple, TypedDict, cast
+from typing import Annotated, NamedTuple, TypedDict
 
 from taskyard.core.cached_tokens import CachedTokens
 from taskyard.core.changes import Change, Event, Record, RecordChange
 from taskyard.core.errors import InvalidInput
-from taskyard.core.json_value import Json, compact, is_mapping
+from taskyard.core.json_value import Json, compact, is_mapping, is_sequence
 from taskyard.core.record_kinds import DAG, SUBAGENT, RecordKind
 from taskyard.core.task import Attempt, Status
 from taskyard.core.units import Micros, MicroUsd, to_usd
@@ -228,7 +228,7 @@ def audience_given(value: object) -> Json:
         raise InvalidInput("inbox", f"has {len(unknown)} unknown fields; those are agent, conversation and about")
     whose = {name: fields.name(value.get(name), f"inbox.{name}") for name in ("agent", "conversation")}
     about = value.get("about", DEFAULT_TOPICS)
-    words = tuple(cast(Iterable[object], about)) if isinstance(about, list | tuple) else ()
+    words = about if is_sequence(about) else ()
     wanted = [each.value for each in InboxTopic if each in words]
     if not wanted or any(word not in tuple(InboxTopic) for word in words):
         raise InvalidInput("inbox.about", f"must be a list of {', '.join(InboxTopic)}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha256
-from typing import NamedTuple, TypedDict, cast
+from typing import NamedTuple, TypedDict
 
 from taskyard.core import transitions
 from taskyard.core.cached_tokens import CachedTokens
@@ -158,14 +158,13 @@ def over(record: Record) -> RecordChange:
 
 def released(record: Record) -> RecordChange:
     """The item of a call that is made in the ordinary way: what it reserved is given back, its cost may still come."""
-    body = cast(dict[str, Json], {**ITEM.of(record), "reserved": _NOTHING, "wait": -1})
+    body: dict[str, Json] = {**record.body, "reserved": _NOTHING, "wait": -1}
     return RecordChange(record.kind, record.workspace, record.id, record.version, body)
 
 
 def waiting_on(record: Record, wait: int) -> RecordChange:
     """The item of a call whose task waits for its answer once more."""
-    body = cast(dict[str, Json], {**ITEM.of(record), "wait": wait})
-    return RecordChange(record.kind, record.workspace, record.id, record.version, body)
+    return RecordChange(record.kind, record.workspace, record.id, record.version, {**record.body, "wait": wait})
 
 
 def settled(item: CallBody, workspace: str, dag_id: DagId | None, cost: MicroUsd) -> tuple[Spend, ...]:

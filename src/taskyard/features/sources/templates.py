@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.json_value import Json, compact, encode, is_mapping
+from taskyard.core.json_value import Json, compact, is_mapping, is_sequence, sound_object
 
 FIELD = "template"
 MOST_BYTES = 1 << 18
@@ -24,15 +24,13 @@ _PLACE = re.compile(r"\{\{\s*([\w-]+(?:\.[\w-]+)*)(\?)?\s*\}\}", re.ASCII)
 
 def check(template: object, field: str = FIELD) -> dict[str, Json]:
     """A template that can be stored and filled in; InvalidInput says what is wrong with it."""
-    if not isinstance(template, Mapping):
-        raise InvalidInput(field, "must be an object")
-    encode(cast(object, template), field=field, max_bytes=MOST_BYTES)
-    for text in _texts(template):
+    sound = sound_object(template, field=field, max_bytes=MOST_BYTES)
+    for text in _texts(sound):
         if "{{" in _PLACE.sub("", text):
             raise InvalidInput(field, "must have after each {{ a path such as body.items.0.name, and }}")
-    if len(list(places(cast(Json, template)))) > MOST_PLACES:
+    if len(list(places(sound))) > MOST_PLACES:
         raise InvalidInput(field, f"must have at most {MOST_PLACES} places to fill in")
-    return dict(cast(Mapping[str, Json], template))
+    return sound
 
 
 def places(template: Json) -> Iterator[str]:
@@ -134,5 +132,5 @@ def _texts(template: Any) -> Iterator[str]:
             yield each
         elif is_mapping(each):
             waiting += each.values()
-        elif isinstance(each, list | tuple):
+        elif is_sequence(each):
             waiting += each

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.json_value import compact
-from taskyard.definition import arguments, fields
+from taskyard.core.json_value import compact, is_sequence
+from taskyard.definition import fields
 from taskyard.features.tokens.rules import Role
 
 EVERYBODY = "*"  # in place of a group: whoever signs in
@@ -61,9 +61,9 @@ def identity(name: object, groups: object) -> Identity:
     if named.lower() in RESERVED:
         raise InvalidInput("name", f"must not be one of {', '.join(sorted(RESERVED))}: the yard itself signs with them")
     listed = [groups] if isinstance(groups, str) else groups
-    if not isinstance(listed, list | tuple):
+    if not is_sequence(listed):
         raise InvalidInput("groups", "must be a list of names")
-    return Identity(named, arguments.names("groups", cast(list[str], listed), most=MOST_GROUPS))
+    return Identity(named, fields.names(list(listed), "groups", most=MOST_GROUPS, longest=255))
 
 
 def membership_of(person: Identity, known: Sequence[Membership]) -> Membership | None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict, cast
+from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict, TypeGuard
 
 from taskyard.core.changes import Record
 from taskyard.core.dag import DagStatus
@@ -209,14 +209,15 @@ def conditions(given: object) -> dict[str, Json]:
     """Conditions that can be looked at; InvalidInput says what is wrong with them."""
     if not is_mapping(given) or len(given) > MOST_CONDITIONS:
         raise InvalidInput("only", f"must be an object of at most {MOST_CONDITIONS} paths and what stands there")
+    sound: dict[str, Json] = {}
     for path, value in given.items():
-        fields.text(path, "only", most=255)
         if not _is_condition(value):
             raise InvalidInput("only", 'must have a value, a list of values, or {"exists": true} for each path')
-    return {str(path): cast(Json, value) for path, value in given.items()}
+        sound[fields.text(path, "only", most=255)] = value
+    return sound
 
 
-def _is_condition(value: object) -> bool:
+def _is_condition(value: object) -> TypeGuard[Json]:
     if is_object(value):
         return set(value) == {"exists"} and isinstance(value["exists"], bool)
     listed = value if is_list(value) else [value]

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import replace as changed
 from hashlib import sha256
 from secrets import token_hex
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict
 
 from taskyard.core.changes import ChangeSet, Record, RecordChange
 from taskyard.core.errors import InvalidInput
-from taskyard.core.json_value import Json, encode
+from taskyard.core.json_value import Json, sound_object
 from taskyard.core.record_kinds import RecordKind
 from taskyard.core.units import Micros
 from taskyard.definition import arguments, fields
@@ -166,11 +166,11 @@ class Triggers:
         The same `key` fires once. With `dry_run`, what it would make is only checked.
         """
         _, trigger = await self._trigger_firing.stored(trigger_id)
-        encode(data, field="data", max_bytes=MOST_DATA)
+        values = sound_object(data, field="data", max_bytes=MOST_DATA)
         now = self._ledger.now()
         came = None if key is None else self._trigger_firing.delivery(trigger, _digest(arguments.words("key", key)), {})
         happened = Happened(
-            values=cast(Mapping[str, Json], data),
+            values=values,
             why=f"fired by {by}",
             at=now,
             what=_digest(key)[:10] if key else token_hex(5),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.json_value import Json, compact, encode, is_list, is_mapping, size_of
+from taskyard.core.json_value import Json, compact, is_list, is_mapping, size_of, sound_object
 from taskyard.core.task import Definition
 from taskyard.core.variant import Variant, chosen
 from taskyard.definition import fields
@@ -55,10 +54,7 @@ def _prompt(value: object, path: str, sizes: Sizes) -> Json:
 
 
 def _payload(value: object, path: str, sizes: Sizes) -> Json:
-    if not is_mapping(value):
-        raise InvalidInput(path, "must be an object")
-    encode(value, field=path, max_bytes=sizes.max_payload_bytes, max_depth=sizes.max_depth)
-    return cast(Json, value)
+    return sound_object(value, field=path, max_bytes=sizes.max_payload_bytes, max_depth=sizes.max_depth)
 
 
 _READ = {"model_preferences": _models, "fallback_models": _models, "prompt": _prompt, "payload": _payload}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import cast
 
 from taskyard.core import transitions
 from taskyard.core.changes import (
@@ -17,7 +16,7 @@ from taskyard.core.changes import (
 )
 from taskyard.core.errors import Forbidden, InvalidInput
 from taskyard.core.identifiers import TIME_BLOCKER, task_blocker
-from taskyard.core.json_value import is_list, is_mapping
+from taskyard.core.json_value import is_list, is_mapping, is_sequence
 from taskyard.core.planning import Planning
 from taskyard.core.priority import rank, rescore_at
 from taskyard.core.task import DagId, Definition, Hot, LaneId, TaskId, common_fields
@@ -296,9 +295,8 @@ def _with_ids(row: Mapping[str, object], task_id: TaskId, ids: Mapping[str, Task
     """The task as the yard knows it: with its id, and with ids where it named its neighbours."""
     fields = {key: value for key, value in row.items() if key != "name"} | {"id": task_id}
     depends = fields.get("depends_on")
-    if isinstance(depends, list | tuple):
-        named = cast(Iterable[object], depends)
-        fields["depends_on"] = [_id_of(each, ids) if isinstance(each, str) else each for each in named]
+    if is_sequence(depends):
+        fields["depends_on"] = [_id_of(each, ids) if isinstance(each, str) else each for each in depends]
     return fields
 
 
