@@ -66,6 +66,8 @@ class LocalHost:
     def __init__(self, store: Store, options: Options, workspaces: Workspaces | None = None) -> None:
         self.store = store
         self.options = options
+        self.workspace, self.sweeps = options.workspace, options.sweeps
+        self.pace, self.now = store.pace, store.now
         self.workspaces = workspaces or Workspaces(store, options)
         self.verbs = self.workspaces.of(options.workspace)
         self.sweeper = Sweeper(self.verbs, self.workspaces.of)
@@ -73,24 +75,9 @@ class LocalHost:
         self._keepers: list[asyncio.Task[None]] = []
         self._swept_at = -inf  # by `monotonic`: when it last fell to this process to sweep
 
-    @property
-    def workspace(self) -> str:
-        return self.options.workspace
-
-    @property
-    def pace(self) -> Pace:
-        return self.store.pace
-
-    @property
-    def sweeps(self) -> bool:
-        return self.options.sweeps
-
     async def role(self) -> Role:
         """Whoever has the store may do everything."""
         return Role.ADMIN
-
-    def now(self) -> Micros:
-        return self.store.now()
 
     def beside(self, workspace: str) -> LocalHost:
         """Another workspace of the same store. This host sweeps for it."""

@@ -53,7 +53,7 @@ async def test_another_yard_is_noticed_though_it_has_changed_as_often_as_the_fir
 
     assert again.epoch > planning.epoch
     assert again is not planning
-    assert configuration.lanes() == {other_lane: a_lane(type="other")}
+    assert configuration.own_lanes == {other_lane: a_lane(type="other")}
     assert await configuration.lane_ids([a_lane(type="known")]) == await second.lanes([a_lane(type="known")])
 
 
@@ -71,5 +71,5 @@ async def test_a_yard_that_went_back_to_an_earlier_moment_is_noticed_and_named(
     behind.store = restored
     await configuration.fresh()
 
-    assert configuration.lanes() == {}
+    assert configuration.own_lanes == {}
     assert f"workspace {HERE} is not as it was" in caplog.text

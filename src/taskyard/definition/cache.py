@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 from taskyard.core.planning import Planning
 from taskyard.core.policy import Dedup, Policy
-from taskyard.core.task import DagId, Definition, TaskId
-from taskyard.core.units import Micros
-from taskyard.definition.definition import Sizes, define_like, own_fields
+from taskyard.core.task import DagId, Definition
+from taskyard.definition.definition import own_fields
 from taskyard.definition.names import Leaf
 
 _COMPARABLE = frozenset({str, int, bool, type(None)})  # equal ones of one of these types are the same to every rule
@@ -26,7 +25,7 @@ class Terms(NamedTuple):
 
     created_by: str
     dag_id: DagId | None  # that all of them are put into
-    names_dag: bool  # each may name one as its own
+    names_dag: bool = False  # each may name one as its own, under whichever name its preset has for that
 
 
 class Pattern(NamedTuple):
@@ -35,15 +34,11 @@ class Pattern(NamedTuple):
     shape: RequestShape
     planning: Planning  # with the queue, which is in the shape, it says which policy the request was read by
     terms: Terms
-    own: tuple[Leaf, ...]
+    own: tuple[Leaf, ...]  # the fields that each request has for itself: `define_like` reads them
     definition: Definition
 
     def fits(self, shape: RequestShape | None, planning: Planning, terms: Terms) -> bool:
         return shape == self.shape and planning is self.planning and terms == self.terms
-
-    def define(self, raw: Mapping[str, object], *, task_id: TaskId, now: Micros, sizes: Sizes) -> Definition:
-        """The definition of a request that fits: the stored one, with the fields that each request has for itself."""
-        return define_like(self.definition, self.own, raw, task_id=task_id, now=now, sizes=sizes)
 
 
 def common_shape(raw: Mapping[str, object]) -> RequestShape | None:

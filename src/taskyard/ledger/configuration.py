@@ -25,9 +25,9 @@ class Configuration:
         self._good_until = Micros(0)
         self._changes = 0  # that this process made: what was read before one of them is not good afterwards
         self._refreshed = Shared(self.fresh)
-        self._lanes: dict[LaneId, Lane] = {}
+        self.lanes: dict[LaneId, Lane] = {}  # of all workspaces
+        self.own_lanes: dict[LaneId, Lane] = {}
         self._ids: dict[Lane, LaneId] = {}
-        self._own: dict[LaneId, Lane] = {}
         self._seen = LaneId(0)
         self._yard: str = ""
 
@@ -68,20 +68,13 @@ class Configuration:
     def _forget(self) -> None:
         """Nothing that was known of the yard holds any more: ids of lanes least of all."""
         self._planning, self._seen = None, LaneId(0)
-        for known in (self._lanes, self._ids, self._own):
+        for known in (self.lanes, self.own_lanes, self._ids):
             known.clear()
 
-    def lanes(self) -> dict[LaneId, Lane]:
-        """The lanes of this workspace."""
-        return self._own
-
-    def lane(self, lane_id: LaneId) -> Lane:
-        return self._lanes[lane_id]
-
     async def known_lane(self, lane_id: LaneId) -> Lane:
-        if lane_id not in self._lanes:
+        if lane_id not in self.lanes:
             await self.fresh()
-        return self._lanes[lane_id]
+        return self.lanes[lane_id]
 
     async def lane_ids(self, lanes: Sequence[Lane]) -> list[LaneId]:
         new = [lane for lane in dict.fromkeys(lanes) if lane not in self._ids]
@@ -91,7 +84,7 @@ class Configuration:
         return [self._ids[lane] for lane in lanes]
 
     def _learn(self, lane_id: LaneId, lane: Lane) -> None:
-        self._lanes[lane_id] = lane
+        self.lanes[lane_id] = lane
         self._ids[lane] = lane_id
         if lane.workspace == self._workspace:
-            self._own[lane_id] = lane
+            self.own_lanes[lane_id] = lane

@@ -28,7 +28,7 @@ from taskyard.core.json_value import Json, compact
 from taskyard.core.lease import Lease, seal
 from taskyard.core.policy import Policy, policy_of
 from taskyard.core.task import AgentId, Attempt, DagId, Definition, Hot, Lane, TaskId
-from taskyard.core.units import Micros, MicroUsd
+from taskyard.core.units import MicroUsd
 from taskyard.definition import arguments
 from taskyard.ledger.configuration import Configuration
 from taskyard.ledger.listeners import Commit, Contributor, Follower
@@ -58,9 +58,8 @@ class Ledger:
         self.followers: list[Follower] = []
         self.ended: Callable[[Sequence[Change]], None] = _nothing  # called with every change that this process stores
         self._patience = asyncio.Lock()
-
-    def now(self) -> Micros:
-        return self.store.now()
+        self.now = store.now
+        self.mint_task = options.mint
 
     async def mark(self) -> int:
         """Where the yard stands: to be handed to `changed`, so that nothing written since is missed."""
@@ -259,20 +258,14 @@ class Ledger:
         record = await self.store.record("judging", self.workspace, judged or "")
         return record if record is not None and record.body["validator"] == validator.id else None
 
-    async def maker(self, agent_id: str | None) -> RegisteredAgent | None:
+    async def maker(self, agent_id: str) -> RegisteredAgent:
         """The agent of this id as it stands now, if only by its name."""
-        if agent_id is None:
-            return None
         known = (await self.configuration.fresh()).agents
         return known.get(AgentId(agent_id)) or RegisteredAgent(id=AgentId(agent_id), type=agent_id)
 
     async def is_free(self, hot: Hot) -> bool:
         """Whether the holder of a task is bound to its DAG no more than people are: orchestrators are not."""
-        maker = await self.maker(hot.agent)
-        return maker is None or maker.orchestrator
-
-    def mint_task(self) -> TaskId:
-        return self.options.mint()
+        return hot.agent is None or (await self.maker(hot.agent)).orchestrator
 
     def mint_dag(self) -> DagId:
         return DagId(self.mint_task().replace("task_", "dag_"))

@@ -18,11 +18,12 @@ from taskyard.definition.traceparent import Traceparent, parse
 Span = AbstractContextManager[object]
 NOTHING: Span = nullcontext()
 SYSTEM = "taskyard"
+_TRACE_MODULE = "opentelemetry.trace"
 
 
 def current_trace() -> str | None:
     """The traceparent of the active span; None where there is none."""
-    if (trace := _loaded()) is None:
+    if (trace := sys.modules.get(_TRACE_MODULE)) is None:
         return None
     context = trace.get_current_span().get_span_context()
     if not context.is_valid:
@@ -43,7 +44,7 @@ def enqueue_span(tasks: object) -> Span:
     There is none where no tracer provider is set, and none where each task names its trace: then the caller, such as
     the client of a server, has made the span.
     """
-    trace = _loaded()
+    trace = sys.modules.get(_TRACE_MODULE)
     if trace is None or not has_provider(trace) or not isinstance(tasks, Sequence):
         return NOTHING
     rows = cast(Sequence[object], tasks)
@@ -52,7 +53,12 @@ def enqueue_span(tasks: object) -> Span:
 
 def remote_parent(header: str | None) -> Span:
     """A caller's `traceparent` as the active span's context, where no span of this process is active."""
-    if header is None or (parent := parse(header)) is None or (trace := _loaded()) is None or current_trace():
+    if (
+        header is None
+        or (parent := parse(header)) is None
+        or (trace := sys.modules.get(_TRACE_MODULE)) is None
+        or current_trace()
+    ):
         return NOTHING
     return trace.use_span(trace.NonRecordingSpan(span_context(trace, parent)))
 
@@ -102,7 +108,3 @@ def _common(rows: Sequence[object], field: str, otherwise: str) -> str:
     values = {str(row.get(field)) for row in rows if is_mapping(row)}
     values.discard("None")
     return values.pop()[:255] if len(values) == 1 else otherwise
-
-
-def _loaded() -> ModuleType | None:
-    return sys.modules.get("opentelemetry.trace")

@@ -39,10 +39,7 @@ class Watching:
         scope["path"] = scope["raw_path"].decode("ascii", "replace")
         if scope["type"] == "websocket":
             await self._app(scope, receive, send)
-        else:
-            await self._watched(scope, receive, send)
-
-    async def _watched(self, scope: Scope, receive: Receive, send: Send) -> None:
+            return
         began, number, status = perf_counter(), token_hex(8), 0
 
         async def send_noted(message: Message) -> None:

@@ -87,7 +87,7 @@ class GuardedRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         call = AT[min(self.methods or ()), self.path]  # a path that is not in the table cannot be served
-        handle = super().get_route_handler()
+        handle, bounds = super().get_route_handler(), call.bounds
         fields = {field.alias: field.field_info.annotation for field in self.dependant.query_params}
         needs_body = self.body_field is not None and self.body_field.field_info.is_required()
         may_repeat = {name: get_origin(annotation) is list for name, annotation in fields.items()}
@@ -95,7 +95,7 @@ class GuardedRoute(APIRoute):
 
         async def guarded(request: Request) -> Response:
             asked = StrictRequest(request.scope, request.receive)
-            asked.serving, asked.bounds = request.app.state.serving, call.bounds
+            asked.serving, asked.bounds = request.app.state.serving, bounds
             with asked.serving.short_calls.call() as is_large:
                 await admit(asked)
                 async with _way(asked, call, is_large):

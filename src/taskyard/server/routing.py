@@ -46,7 +46,7 @@ Calling = Annotated[Caller, Depends(_let_through)]
 
 def answer(document: Json, status: int = 200) -> Response:
     """A document as it is: what it holds was made by the yard, and needs no second look."""
-    return spelled(compact(document), status)
+    return Response(compact(document), status, media_type=MEDIA_TYPE)
 
 
 def spelled(text: str, status: int = 200) -> Response:

@@ -233,8 +233,7 @@ class A2A:
     async def _put_into_inbox(self, task_id: TaskId, message_id: str, content: Json, sent_by: str) -> None:
         """Into the inbox that a handler finds as `task.inbox()`: of the type of its agent, under the task's id."""
         hot, definition = await self._ledger.load(task_id), await self._ledger.definition(task_id)
-        holder = await self._ledger.maker(hot.agent)
-        agent = definition.agent if holder is None else holder.type
+        agent = definition.agent if hot.agent is None else (await self._ledger.maker(hot.agent)).type
         if agent is None:
             raise IllegalTransition(task_id, hot.status, "message")  # nobody works on it, and nobody knows who will
         put = await self._inbox.put(agent, task_id, content, item_id=f"a2a:{message_id}", sent_by=sent_by)

@@ -70,7 +70,7 @@ class Planner:
         now: Micros,
     ) -> tuple[PlannedLane, ...]:
         wanted: Wanted = (agent.id, queues, types)
-        lanes = self._configuration.lanes()
+        lanes = self._configuration.own_lanes
         planned = self._planned.get(wanted)
         if planned and planned.planning is planning and planned.known == len(lanes) and now < planned.until:
             return planned.lanes

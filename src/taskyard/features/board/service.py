@@ -89,13 +89,13 @@ class Boards:
 
     async def _first_ready(self, wanted: Filter) -> _Read:
         """From the lanes themselves, which have their tasks in order and know how many there are."""
-        lanes = [id_ for id_, lane in self._ledger.configuration.lanes().items() if _may_match(wanted, lane)]
+        lanes = [id_ for id_, lane in self._ledger.configuration.own_lanes.items() if _may_match(wanted, lane)]
         number = max(rules.MOST_CARDS, MOST_READ // max(len(lanes), 1))
         count = sum([await self._store.ahead(lane, WHOLE_LANE, 0, WHOLE_LANE) for lane in lanes])
         return _Read(await self._store.first_ready(lanes, number) if lanes else (), count, False)
 
     async def _placed(self, by: str | None, hots: Sequence[Hot], now: Micros) -> list[PlacedTask]:
-        known = self._ledger.configuration.lanes()
+        known = self._ledger.configuration.own_lanes
         mine = [hot for hot in hots if hot.lane in known]  # another process may have added a lane meanwhile
         names = await self._lane_names(by, mine, known)
         return [

@@ -29,7 +29,7 @@ class Queues:
         """The queues that work was ever put into, or that have settings of their own."""
         planning = await self._ledger.configuration.fresh()
         ready = Counter[str]()
-        for lane_id, lane in self._ledger.configuration.lanes().items():
+        for lane_id, lane in self._ledger.configuration.own_lanes.items():
             ready[lane.queue] += await self._store.ahead(lane_id, NO_LIMIT, 0, NO_LIMIT)
         return [
             QueueView(queue, queue in planning.paused, policy.name, ready[queue], policy.report_required)
@@ -63,7 +63,7 @@ class Queues:
         """Ready tasks, by the tier that what they have become worth is in now."""
         await self._ledger.configuration.fresh()
         now, found = self._ledger.now(), dict.fromkeys(TIERS, 0)
-        for lane_id, lane in self._ledger.configuration.lanes().items():
+        for lane_id, lane in self._ledger.configuration.own_lanes.items():
             before = [
                 await self._store.ahead(lane_id, floor * RANK_UNIT + aged(lane.boost, now), 0, NO_LIMIT)
                 for floor in [*TIERS.values()][1:]

@@ -29,7 +29,7 @@ class Permissions:
     async def is_addressed(self, name: str) -> bool:
         """Whether work was ever put in for an agent of this name."""
         await self._ledger.configuration.fresh()
-        return any(lane.agent == name for lane in self._ledger.configuration.lanes().values())
+        return any(lane.agent == name for lane in self._ledger.configuration.own_lanes.values())
 
     async def holders(self, task_id: str) -> list[AgentId]:
         """The agents that hold the task or have held it, the latest first."""

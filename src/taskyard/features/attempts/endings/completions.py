@@ -112,12 +112,15 @@ class Completions:
         answers: list[Receipt | Exception | None] = [None] * len(handed_in)
         sets: dict[_Places, ChangeSet] = {}
         together: dict[SharedFacts, dict[int, End]] = {}
+        own_lanes = self._ledger.configuration.own_lanes
         for place, each in enumerate(handed_in):
             # Of two for one task the later waits for what becomes of the first.
             if (row := rows.pop(each.task_id, None)) is None:
                 continue
-            lease_unchanged = each.task_id in in_hand
-            if (facts := self._shared_facts(row, each, lease_unchanged=lease_unchanged)) is not None:
+            lease_unchanged, facts = each.task_id in in_hand, None
+            if row.lane in own_lanes and row.lease == each.sealed and not each.artifacts:
+                facts = completions.shared_facts(row, lease_unchanged=lease_unchanged)
+            if facts is not None:
                 output = Output(row.id, row.attempt, each.text, (), each.decision_report)
                 together.setdefault(facts, {})[place] = End(row, output, each.report)
                 continue
@@ -139,14 +142,8 @@ class Completions:
             for each, answer in zip(handed_in, answers, strict=True)
         ]
 
-    def _shared_facts(self, hot: Hot, handed_in: _HandedIn, *, lease_unchanged: bool) -> SharedFacts | None:
-        """None: `_handed_in` finds out more."""
-        if hot.lane not in self._ledger.configuration.lanes() or hot.lease != handed_in.sealed or handed_in.artifacts:
-            return None
-        return completions.shared_facts(hot, lease_unchanged=lease_unchanged)
-
     def _accepted(self, facts: SharedFacts, ends: Sequence[End]) -> ChangeSet:
-        type_ = self._ledger.configuration.lane(facts.lane).type
+        type_ = self._ledger.configuration.lanes[facts.lane].type
         return completions.completed(ends, facts, type_=type_, now=self._ledger.now())
 
     async def _commit_completions(

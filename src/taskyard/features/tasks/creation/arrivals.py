@@ -18,9 +18,10 @@ from taskyard.core.errors import Contended, InvalidInput, StoreFull
 from taskyard.core.planning import Planning
 from taskyard.core.task import DagId, Definition, Hot, TaskId
 from taskyard.definition import arguments
+from taskyard.definition.cache import Terms
 from taskyard.definition.task_fields import TaskFields
 from taskyard.features.tasks.creation import growth_limits, placement
-from taskyard.features.tasks.creation.drafts import Drafts, agent_named, as_stored
+from taskyard.features.tasks.creation.drafts import Drafter, Drafts, agent_named, as_stored
 from taskyard.features.tasks.creation.growth import Growth, dag_record
 from taskyard.features.tasks.lookup.results import Results
 from taskyard.features.tasks.result_views import Enqueued
@@ -79,7 +80,7 @@ class Arrivals:
         growth_limits.check_batch(len(tasks))
         planning, now = await self._drafts.planning_new(), self._ledger.now()
 
-        drafter = self._drafts.drafter(planning, created_by=created_by, dag_id=None, now=now, names_dag=True)
+        drafter = Drafter(self._drafts, planning, Terms(created_by, None, names_dag=True), now)
         drafts, chosen = await in_turns(drafter.draft, tasks), drafter.chosen
         if len(drafts) == 1 and _is_plain(drafts[0]):
             with suppress(KeyTaken):

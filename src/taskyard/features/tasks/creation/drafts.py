@@ -23,7 +23,7 @@ from taskyard.core.task import DagId, Definition, Hot, LaneId, TaskId, common_fi
 from taskyard.core.units import Micros
 from taskyard.definition import arguments
 from taskyard.definition.cache import Pattern, Terms, common_shape, pattern_of
-from taskyard.definition.definition import born, born_like, define, fields_given, lane_of, minted
+from taskyard.definition.definition import born, born_like, define, define_like, fields_given, lane_of, minted
 from taskyard.features.agents.rules import refusal
 from taskyard.features.attempts.validation.output_checks import check_rule
 from taskyard.features.notifications.callbacks import check_callback
@@ -40,7 +40,7 @@ BY_DEFAULT = "human:local"
 
 class Drafts:
     def __init__(self, ledger: Ledger, presets: Presets) -> None:
-        self._ledger = ledger
+        self.ledger = ledger
         self._store = ledger.store
         self._workspace = ledger.workspace
         self._presets = presets
@@ -48,26 +48,10 @@ class Drafts:
 
     async def planning_new(self) -> Planning:
         """What new tasks are put in under. With the first of them, the workspace's preset is settled for good."""
-        planning = await self._ledger.configuration.current()
+        planning = await self.ledger.configuration.current()
         if planning.settings.preset is None:
             planning = await self._presets.first.ask()
         return planning
-
-    def drafter(
-        self,
-        planning: Planning,
-        *,
-        created_by: str,
-        dag_id: DagId | None,
-        now: Micros,
-        under: Definition | None = None,
-        names_dag: bool = False,
-    ) -> Drafter:
-        """What drafts the requests of one call; `under` is the task that an agent spawns them from.
-
-        Where they may name DAGs as their own, they do so under whichever name their preset has for that.
-        """
-        return Drafter(self, self._ledger, planning, Terms(created_by, dag_id, names_dag), now, under)
 
     def draft(
         self,
@@ -79,7 +63,7 @@ class Drafts:
         now: Micros,
         under: Definition | None = None,
     ) -> Definition:
-        return self.drafter(planning, created_by=created_by, dag_id=dag_id, now=now, under=under).draft(fields)
+        return Drafter(self, planning, Terms(created_by, dag_id), now, under).draft(fields)
 
     async def named(
         self,
@@ -106,7 +90,7 @@ class Drafts:
                 raise InvalidInput(f"tasks[{index}].name", f"{name} is used twice")
             ids[name] = task_id
             rows.append(row)
-        drafter = self.drafter(planning, created_by=created_by, dag_id=dag_id, now=now, under=under)
+        drafter = Drafter(self, planning, Terms(created_by, dag_id), now, under)
         drafts: dict[str, Definition] = {}
         for index, (name, row) in enumerate(zip(ids, rows, strict=True)):
             if index and index % TURN == 0:
@@ -123,7 +107,7 @@ class Drafts:
         name = row.get("name", given or f"#{index}")
         if not isinstance(name, str) or not name:
             raise InvalidInput(f"tasks[{index}].name", "must be a text that is not empty")
-        return name, given or self._ledger.mint_task()
+        return name, given or self.ledger.mint_task()
 
     async def births(
         self,
@@ -148,7 +132,7 @@ class Drafts:
             return common_fields(draft), heights.get(draft.id, 0), bool(names)
 
         runs = [list(run) for _, run in groupby(zip(drafts, waits, strict=True), shape_of)]
-        lanes = lanes or await self._ledger.configuration.lane_ids([lane_of(run[0][0], failures=0) for run in runs])
+        lanes = lanes or await self.ledger.configuration.lane_ids([lane_of(run[0][0], failures=0) for run in runs])
         tasks: list[NewTask] = []
         blockers: list[Blocker] = []
         edges: list[Edge] = []
@@ -168,8 +152,11 @@ class Drafts:
             for place, (draft, names) in enumerate(run):
                 if place and place % LONG_TURN == 0:
                     await pause()
-                hot = born_like(first, draft, now=now)
-                tasks.append(NewTask(hot, draft, transitions.created_event_like(event, hot)))
+                hot, step = first, event
+                if place:
+                    hot = born_like(first, draft, now=now)
+                    step = transitions.created_event_like(event, hot)
+                tasks.append(NewTask(hot, draft, step))
                 if names or later:
                     all_names = [*names, TIME_BLOCKER] if later else names
                     blockers += [Blocker(hot.id, hot.wait, name) for name in all_names]
@@ -191,23 +178,25 @@ class Drafts:
     async def _check_makers(self, drafts: Sequence[Definition], *, spawns: bool) -> None:
         """Agents make work within the graph of what they hold, and none for each other: that is for orchestrators."""
         for created_by in {draft.created_by for draft in drafts}:
-            maker = await self._ledger.maker(agent_named(created_by))
-            if maker is None:
+            if (agent := agent_named(created_by)) is None:
                 continue
             addressed = {draft.agent for draft in drafts if draft.created_by == created_by and draft.agent is not None}
-            if (why := refusal(maker, sorted(addressed), spawns=spawns)) is not None:
+            if (why := refusal(await self.ledger.maker(agent), sorted(addressed), spawns=spawns)) is not None:
                 raise Forbidden(why)
 
 
 class Drafter:
-    """Drafts the requests of one call, in the trace that is active when the call is made."""
+    """Drafts the requests of one call, in the trace that is active when the call is made.
+
+    `under` is the task that an agent spawns them from.
+    """
 
     def __init__(
-        self, drafts: Drafts, ledger: Ledger, planning: Planning, terms: Terms, now: Micros, under: Definition | None
+        self, drafts: Drafts, planning: Planning, terms: Terms, now: Micros, under: Definition | None = None
     ) -> None:
         self._drafts = drafts
-        self._ledger = ledger
-        self._sizes = ledger.options.sizes
+        self._ledger = drafts.ledger
+        self._sizes = drafts.ledger.options.sizes
         self._planning = planning
         self._terms = terms
         self._now = now
@@ -224,7 +213,9 @@ class Drafter:
             and pattern.fits(common_shape(fields), self._planning, self._terms)
         ):
             task_id = self._id_of(arguments.task_id("id", fields["id"]) if "id" in fields else None)
-            definition = pattern.define(fields, task_id=task_id, now=self._now, sizes=self._sizes)
+            definition = define_like(
+                pattern.definition, pattern.own, fields, task_id=task_id, now=self._now, sizes=self._sizes
+            )
         else:
             definition = self._read(fields)
         if variants := self._planning.variants.get(definition.type):
