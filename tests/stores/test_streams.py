@@ -22,7 +22,6 @@ from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Store
 from tests.stores.given import (
     ELSEWHERE,
-    HERE,
     Connect,
     committed,
     completing,
@@ -70,12 +69,56 @@ async def test_chunks_are_read_in_order_from_any_place(store: Store):
     assert await bodies(store, held, found[3].place) == []
 
 
-async def test_appending_writes_no_event_and_no_version(store: Store):
+async def heard(store: Store, after: int) -> list[tuple[str, str | None, int | None, str | None]]:
+    found = await store.events(after=after, limit=100)
+    return [(each.event.event, each.event.task_id, each.event.attempt, each.event.data) for each in found]
+
+
+async def test_appending_text_writes_no_event_and_no_version(store: Store):
     held = await given_a_running_task(store)
     events = await store.events(after=0, limit=100)
-    await store.append_streams([append(held, "a", (TEXT, "one"), (MESSAGE, "{}"))])
+    await store.append_streams([append(held, "a", (TEXT, "one"), (ChunkKind.JSON, "{}"))])
     assert await store.events(after=0, limit=100) == events
     assert await store.load([held.id]) == {held.id: held}
+
+
+async def test_messages_and_progress_are_events_too_each_once_and_without_a_version(store: Store):
+    held, other = await given_a_running_task(store), await given_a_running_task(store)
+    last = (await store.newest_events(limit=1))[0].seq
+    said = append(held, "a", (TEXT, "one"), (MESSAGE, '{"text":"größer"}'), (ChunkKind.PROGRESS, '{"progress":1}'))
+    assert await store.append_streams([said, append(other, "b", (MESSAGE, "{}")), said]) == [STORED] * 3
+    stale = append(held._replace(lease="lease of another"), "c", (MESSAGE, '{"text":"late"}'))
+    assert await store.append_streams([said, stale]) == [STORED, REFUSED]
+
+    assert await heard(store, last) == [
+        ("task.message", held.id, held.attempt, '{"text":"größer"}'),
+        ("task.progress", held.id, held.attempt, '{"progress":1}'),
+        ("task.message", other.id, other.attempt, "{}"),
+    ]
+    of_task = await store.events(after=last, limit=100, task_id=held.id)
+    assert [each.event.event for each in of_task] == ["task.message", "task.progress"]
+    assert await bodies(store, held) == ["one", '{"text":"größer"}', '{"progress":1}']
+    assert await store.load([held.id]) == {held.id: held}
+
+
+async def test_messages_are_heard_also_when_the_stream_takes_no_more(store: Store):
+    held = await given_a_running_task(store)
+    last = (await store.newest_events(limit=1))[0].seq
+    await store.append_streams([append(held, "a", (TEXT, "x" * MOST_BYTES), (TEXT, "y"))])
+    assert await store.append_streams([append(held, "b", (MESSAGE, "{}"))]) == [FULL]
+    assert await heard(store, last) == [("task.message", held.id, held.attempt, "{}")]
+    assert [each.kind for each in await store.stream(held.id, BEGINNING, 10)] == [TEXT, CUT]
+
+
+async def test_the_events_of_messages_outlive_the_stream(store: Store, clock: ManualClock):
+    held = await given_a_running_task(store)
+    last = (await store.newest_events(limit=1))[0].seq
+    await store.append_streams([append(held, "a", (MESSAGE, "{}"))])
+    await step(store, completing(store, held))
+    clock.advance(seconds=KEPT_AFTER_END / 1_000_000 + 1)
+    await prune(store, clock)
+    assert await bodies(store, held) == []
+    assert [name for name, *_ in await heard(store, last)] == ["task.message", "task.completed"]
 
 
 async def test_a_repeated_request_is_stored_once(store: Store):
@@ -111,24 +154,6 @@ async def test_what_exceeds_the_limit_of_an_attempt_is_cut_and_a_chunk_says_so(s
         (TEXT, MOST_BYTES),
         (CUT, MOST_BYTES),
     ]
-
-
-async def test_updates_of_a_workspace_are_messages_and_progress_in_the_order_of_their_storing(store: Store):
-    held = [await given_a_running_task(store) for _ in range(3)]
-    since = store.now() - 1
-    for number, each in enumerate((*held, *held)):
-        await store.append_streams([append(each, str(number), (MESSAGE, str(number)), (TEXT, "only text"))])
-    await store.append_streams([append(held[0], "p", (ChunkKind.PROGRESS, "p"))])
-
-    found = await store.stream_updates(HERE, since, 100)
-    assert [chunk.body for _, chunk in found] == ["0", "1", "2", "3", "4", "5", "p"]
-    assert [chunk.task_id for _, chunk in found[:3]] == [each.id for each in held]
-    numbers = [number for number, _ in found]
-    assert numbers == sorted(set(numbers))
-    assert numbers[0] > since
-    assert [chunk.body for _, chunk in await store.stream_updates(HERE, numbers[1], 2)] == ["2", "3"]
-    assert await store.stream_updates(ELSEWHERE, since, 100) == []
-    assert await store.stream_updates(HERE, numbers[-1], 100) == []
 
 
 async def test_streams_go_some_time_after_the_end_of_their_task(store: Store, clock: ManualClock):
@@ -176,6 +201,17 @@ async def test_an_append_wakes_nobody_who_waits_for_other_changes(store: Store):
         mark = now
     await store.append_streams([append(held, "a", (TEXT, "one"))])
     assert await store.changed(mark, 0.05) == mark
+
+
+async def test_a_message_wakes_whoever_waits_for_events_also_in_another_process(store: Store, connect: Connect):
+    held = await given_a_running_task(store)
+    listeners: Sequence[Store] = [store, await connect()]
+    marks = [await each.changed(-1, 0) for each in listeners]
+    waiting = [asyncio.create_task(each.changed(mark, 5)) for each, mark in zip(listeners, marks, strict=True)]
+    await asyncio.sleep(0)
+    await store.append_streams([append(held, "a", (MESSAGE, "{}"))])
+    for each, mark in zip(waiting, marks, strict=True):
+        assert await asyncio.wait_for(each, 10) != mark
 
 
 async def test_an_append_waits_for_no_heartbeat_and_hinders_none(store: Store):

@@ -44,6 +44,28 @@ async def test_what_a_handler_streams_is_followed_while_it_works(yard: Yard) -> 
     ]
 
 
+async def test_messages_and_progress_stand_between_the_texts_around_them(yard: Yard) -> None:
+    agent = Agent("worker")
+
+    @agent.handles("write")
+    async def write(task: Context) -> None:
+        await task.stream("before ")
+        await task.message("half is written")
+        await task.stream("between ")
+        await task.progress(0.5, "half way")
+        await task.stream("after")
+
+    task = await yard.enqueue("write")
+    await yard.drain(agent)
+    assert [(each.kind, each.text or each.data) for each in await followed(yard, task.id)] == [
+        ("text", "before "),
+        ("message", {"kind": "text", "text": "half is written"}),
+        ("text", "between "),
+        ("progress", {"progress": {"fraction": 0.5, "note": "half way"}}),
+        ("text", "after"),
+    ]
+
+
 async def test_a_plain_function_streams_too_and_a_wait_loses_nothing(yard: Yard) -> None:
     agent = Agent("worker")
 

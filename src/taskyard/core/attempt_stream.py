@@ -1,4 +1,4 @@
-"""Streams: what an attempt says while it works, beside the log and without an event.
+"""Streams: what an attempt says while it works, beside the log. Messages and progress are announced by an event too.
 
 A chunk has a place: the number of its attempt, and its number in the attempt. Nothing here reads a clock or a store.
 """
@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from taskyard.core.task import HELD, Hot, TaskId
+from taskyard.core.changes import Event
+from taskyard.core.task import HELD, Hot, TaskId, dag_of
 from taskyard.core.units import HOUR, Micros
 
 MOST_BYTES = 8 << 20  # of one attempt
@@ -22,12 +23,13 @@ class ChunkKind(StrEnum):
     JSON = "json"  # a value that is no text
     STDOUT = "stdout"  # printed by a command agent
     STDERR = "stderr"
-    MESSAGE = "message"  # task:message
-    PROGRESS = "progress"  # task:progress
+    MESSAGE = "message"  # said for those who watch; listeners of the whole yard hear it too
+    PROGRESS = "progress"
     CUT = "cut"  # the last chunk of an attempt that said more than is kept
 
 
-ANNOUNCED = frozenset({ChunkKind.MESSAGE, ChunkKind.PROGRESS})  # what listeners of the whole yard hear
+# The events of those that are announced to listeners of the whole yard.
+ANNOUNCED = {ChunkKind.MESSAGE: "task.message", ChunkKind.PROGRESS: "task.progress"}
 
 
 class StreamPlace(NamedTuple):
@@ -82,24 +84,39 @@ def may_append(hot: Hot | None, append: StreamAppend) -> bool:
     return hot is not None and hot.status in HELD and hot.lease == append.lease and hot.workspace == append.workspace
 
 
-def appended(
-    append: StreamAppend, attempt: int, last: Sequence[StreamChunk], now: Micros
-) -> tuple[StreamAppended, list[StreamChunk]]:
-    """The chunks to store behind the last ones of the attempt, which are given oldest first.
+class StreamGrowth(NamedTuple):
+    """What an append adds to its attempt."""
+
+    answer: StreamAppended
+    chunks: list[StreamChunk]
+    events: list[Event]
+
+
+def appended(append: StreamAppend, hot: Hot, last: Sequence[StreamChunk], now: Micros) -> StreamGrowth:
+    """What to store behind the last chunks of the attempt under way, which are given oldest first.
 
     Nothing for a request that is stored already. What exceeds `MOST_BYTES` is left out; a chunk of kind `cut` says so.
+    Listeners hear messages and progress all the same: each has an event, as long as the attempt goes on.
     """
     is_full = bool(last) and last[-1].kind is ChunkKind.CUT
-    if is_full or any(each.request == append.request for each in last):
-        return StreamAppended(accepted=True, is_full=is_full), []
+    if any(each.request == append.request for each in last):
+        return StreamGrowth(StreamAppended(accepted=True, is_full=is_full), [], [])
+    events = [_announcement(hot, entry, now) for entry in append.entries if entry.kind in ANNOUNCED]
+    if is_full:
+        return StreamGrowth(StreamAppended(accepted=True, is_full=True), [], events)
     number, total = (last[-1].number + 1, last[-1].total) if last else (0, 0)
     chunks: list[StreamChunk] = []
     for entry in append.entries:
         is_full = total + len(entry.body.encode()) > MOST_BYTES
         kind, body = StreamEntry(ChunkKind.CUT, str(MOST_BYTES)) if is_full else entry
         total += 0 if is_full else len(body.encode())
-        chunks.append(StreamChunk(append.task_id, attempt, number, now, kind, body, total, append.request))
+        chunks.append(StreamChunk(append.task_id, hot.attempt, number, now, kind, body, total, append.request))
         number += 1
         if is_full:
             break
-    return StreamAppended(accepted=True, is_full=is_full), chunks
+    return StreamGrowth(StreamAppended(accepted=True, is_full=is_full), chunks, events)
+
+
+def _announcement(hot: Hot, entry: StreamEntry, now: Micros) -> Event:
+    name = ANNOUNCED[entry.kind]
+    return Event(name, hot.workspace, hot.id, dag_of(hot), now, None, None, hot.attempt, entry.body)

@@ -405,20 +405,13 @@ class Store(Protocol):
     async def append_streams(self, appends: Sequence[StreamAppend]) -> list[StreamAppended]:
         """Append to each attempt's stream what `attempt_stream.appended` gives, if `attempt_stream.may_append`.
 
-        Appends stand or fall alone. No event and no version. Only waiters of `streamed` are woken.
+        Appends stand or fall alone. Chunks and events of one append are stored together, without a version. Where
+        there is no event, only waiters of `streamed` are woken.
         """
         ...
 
     async def stream(self, task_id: TaskId, after: StreamPlace, limit: int) -> list[StreamChunk]:
         """The chunks of a task behind this place, in order."""
-        ...
-
-    async def stream_updates(self, workspace: str, after: int, limit: int) -> list[tuple[int, StreamChunk]]:
-        """Chunks of the kinds `attempt_stream.ANNOUNCED` of a workspace, with numbers in the order of their storing.
-
-        None is skipped, but those from before a time for which `prune_streams` was called. A number is at least the
-        store's time at which the chunk was stored, in microseconds.
-        """
         ...
 
     async def prune_streams(self, before: Micros, after: str, limit: int) -> str | None:

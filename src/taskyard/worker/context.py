@@ -372,11 +372,18 @@ class Context:
         shown: dict[str, Json] = {"fraction": fraction, "note": note, **more}
         self._latest_progress = shown
         self._check()
+        await self._write_output()
         self._heed(await self.yard.progress(self.id, self.lease, shown))
 
     async def message(self, text: str, *, kind: str = "text", **more: Json) -> None:
-        """Something the agent said or did, for those who watch."""
+        """Something the agent said or did, for those who watch: in its stream, and as an event."""
+        await self._write_output()
         await self.yard.attempts.message(self.id, self.lease, {"kind": kind, "text": text, **more})
+
+    async def _write_output(self) -> None:
+        """Write what was streamed before, so that readers get both in the order in which they were said."""
+        if self._output is not None:
+            await self._output.flush()
 
     async def spend(
         self,

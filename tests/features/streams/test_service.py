@@ -1,6 +1,7 @@
 """Streams: what may be appended and by whom, how they are read, and when they go."""
 
 import asyncio
+import json
 import re
 
 import pytest
@@ -42,6 +43,38 @@ async def test_every_kind_is_read_as_it_was_appended(yard: Yard):
     assert [(each.place, each.attempt, each.index) for each in page.chunks[:2]] == [("1-0", 1, 0), ("1-1", 1, 1)]
     assert (page.after, page.is_over, page.status) == ("1-4", False, "running")
     assert await texts(yard, held.id, "1-3") == [""]
+
+
+async def test_messages_and_progress_are_chunks_and_events_in_the_order_in_which_they_came(yard: Yard):
+    held = await given_a_running_task(yard)
+    await yard.streams.append(held.id, held.lease, [{"text": "I look. "}, {"kind": "message", "data": "found it"}])
+    await yard.attempts.message(held.id, held.lease, {"kind": "tool", "text": "grep"})
+    await yard.progress(held.id, held.lease, {"fraction": 0.5})
+    await yard.streams.append(held.id, held.lease, [{"text": "done"}])
+
+    page = await yard.streams.page(held.id)
+    assert [(each.kind, each.text or each.data) for each in page.chunks] == [
+        ("text", "I look. "),
+        ("message", {"text": "found it"}),
+        ("message", {"kind": "tool", "text": "grep"}),
+        ("progress", {"progress": {"fraction": 0.5}}),
+        ("text", "done"),
+    ]
+    events = [stored.event for stored in await yard.events(task_id=held.id)][-3:]
+    assert [(each.event, json.loads(each.data or "")) for each in events] == [
+        ("task.message", {"text": "found it"}),
+        ("task.message", {"kind": "tool", "text": "grep"}),
+        ("task.progress", {"progress": {"fraction": 0.5}}),
+    ]
+
+
+async def test_a_stale_agent_says_nothing_more(yard: Yard):
+    held = await given_a_running_task(yard)
+    await yard.release(held.id, held.lease)
+    with pytest.raises(LeaseLost):
+        await yard.attempts.message(held.id, held.lease, "late")
+    assert (await yard.progress(held.id, held.lease, 1)).must_stop
+    assert (await yard.streams.page(held.id)).chunks == ()
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from taskyard.core.agent import AgentStatus, RegisteredAgent
 from taskyard.core.changes import Beat, ChangeSet
 from taskyard.core.claiming import PARKED_PER_CLAIM, ClaimPlan
 from taskyard.core.errors import InvalidInput, LeaseLost, NotFound, StoreUnavailable, Unavailable
-from taskyard.core.json_value import Json, compact, encode
+from taskyard.core.json_value import Json, encode
 from taskyard.core.lease import Lease, asked, mint, numbered, seal, seal_stem, token
 from taskyard.core.outcomes import Report
 from taskyard.core.planning import Planning
@@ -26,12 +26,13 @@ from taskyard.features.attempts.conversations import Conversations
 from taskyard.features.attempts.endings.failure_path import receipt
 from taskyard.features.attempts.endings.failures import Failures
 from taskyard.features.attempts.handed_out import HandedOut
-from taskyard.features.attempts.notes import Notes
 from taskyard.features.attempts.planner import Planner
 from taskyard.features.attempts.views import Heartbeat, HeartbeatAnswer, Receipt
 from taskyard.features.budgets import prices
 from taskyard.features.budgets.spend import reported
 from taskyard.features.budgets.views import Spent
+from taskyard.features.streams.rules import progress_entry
+from taskyard.features.streams.service import Streams
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.ledger import Ledger, pulse
 from taskyard.stores.contract import Stale
@@ -42,14 +43,14 @@ MOST_PROGRESS = 64 * 1024  # bytes of progress that a heartbeat may carry
 
 class Claims:
     def __init__(
-        self, ledger: Ledger, handed_out: HandedOut, failures: Failures, notes: Notes, conversations: Conversations
+        self, ledger: Ledger, handed_out: HandedOut, failures: Failures, streams: Streams, conversations: Conversations
     ) -> None:
         self._ledger = ledger
         self._store = ledger.store
         self._workspace = ledger.workspace
         self._handed_out = handed_out
         self._failures = failures
-        self._notes = notes
+        self._streams = streams
         self._conversations = conversations
         self._planner = Planner(ledger.configuration)
         self._heard_of: dict[AgentId, Micros] = {}  # when an agent was last noted as heard of
@@ -341,11 +342,10 @@ class Claims:
         return "budget_exceeded"
 
     async def progress(self, task_id: str, lease: str, progress: Json) -> HeartbeatAnswer:
-        """A heartbeat that is also an event, for those who watch."""
+        """A heartbeat that is also a chunk of the stream and an event, for those who watch."""
         answer = await self.heartbeat(task_id, lease, progress=progress)
         if not answer.must_stop:
-            data = compact({"progress": progress})
-            await self._notes.tell("task.progress", TaskId(task_id), Lease(lease), data)
+            await self._streams.add(task_id, lease, (progress_entry(progress),))
         return answer
 
 

@@ -9,7 +9,7 @@ from typing import Unpack
 
 from taskyard.core import transitions
 from taskyard.core.changes import ChangeSet, Checkpoint, Event, StoredEvent, expected
-from taskyard.core.json_value import Json, compact, encode
+from taskyard.core.json_value import Json, compact
 from taskyard.core.lease import Lease
 from taskyard.core.task import (
     Hot,
@@ -23,16 +23,19 @@ from taskyard.features.attempts.views import StepFacts, StepView
 from taskyard.features.budgets import prices
 from taskyard.features.budgets.spend import NOTHING, Reported, reported
 from taskyard.features.budgets.views import Spent
+from taskyard.features.streams.rules import message_entry
+from taskyard.features.streams.service import Streams
 from taskyard.ledger.ledger import Ledger
 
 EVENTS_AT_ONCE = 500
 
 
 class Notes:
-    def __init__(self, ledger: Ledger, artifacts: Artifacts) -> None:
+    def __init__(self, ledger: Ledger, artifacts: Artifacts, streams: Streams) -> None:
         self._ledger = ledger
         self._store = ledger.store
         self._artifacts = artifacts
+        self._streams = streams
 
     async def checkpoint(
         self, task_id: str, lease: str, name: str, data: Json, *, step: StepFacts | None = None, **spent: Unpack[Spent]
@@ -72,18 +75,9 @@ class Notes:
         return step_views(rows, events)
 
     async def message(self, task_id: str, lease: str, message: Json) -> None:
-        """Something the agent said or did, for those who watch. It is an event and nothing more."""
-        content = message if isinstance(message, dict) else {"text": message}
-        text = encode(content, field="message", max_bytes=self._ledger.options.sizes.max_output_bytes)
-        await self.tell("task.message", TaskId(task_id), Lease(lease), text)
-
-    async def tell(self, name: str, task_id: TaskId, lease: Lease, text: str) -> None:
-        async def decide() -> tuple[ChangeSet, None]:
-            hot, now = await self._ledger.held(task_id, lease), self._ledger.now()
-            event = Event(name, hot.workspace, hot.id, dag_of(hot), now, None, None, hot.attempt, text)
-            return ChangeSet(expects=(expected(hot),), events=(event,), at=now), None
-
-        await self._ledger.commit(decide)
+        """Something the agent said or did, for those who watch: a chunk of its stream, and an event."""
+        most = self._ledger.options.sizes.max_output_bytes
+        await self._streams.add(task_id, lease, (message_entry(message, "message", most),))
 
     def noted(
         self,

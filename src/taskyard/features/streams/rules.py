@@ -6,11 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
-from taskyard.core.attempt_stream import BEGINNING, ChunkKind, StreamChunk, StreamEntry, StreamPlace
-from taskyard.core.changes import Event
+from taskyard.core.attempt_stream import BEGINNING, ChunkKind, StreamEntry, StreamPlace
 from taskyard.core.errors import InvalidInput
-from taskyard.core.json_value import Json, compact, encode
-from taskyard.core.task import Hot, dag_of
+from taskyard.core.json_value import Json, compact, encode, is_object
 
 GATHERED_FOR = 0.25  # seconds that what an attempt says is gathered before it is written
 GATHERED_BYTES = 16 << 10  # or so much
@@ -19,7 +17,6 @@ MOST_CHUNK_BYTES = 1 << 20
 _TEXTS = frozenset({ChunkKind.TEXT, ChunkKind.STDOUT, ChunkKind.STDERR})
 _SENT = (*_TEXTS, ChunkKind.JSON, ChunkKind.MESSAGE)  # progress is reported by a heartbeat
 _PLACE = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
-_EVENTS = {ChunkKind.MESSAGE: "task.message", ChunkKind.PROGRESS: "task.progress"}
 
 
 class NewChunk(TypedDict, total=False):
@@ -47,6 +44,8 @@ def _entry(chunk: Mapping[str, object], field: str) -> StreamEntry:
         return StreamEntry(known, bounded(text, f"{field}.text"))
     if text is not None:
         raise InvalidInput(f"{field}.text", f"cannot be given for a chunk of kind {known}, which has `data`")
+    if known is ChunkKind.MESSAGE:
+        return message_entry(data, f"{field}.data")
     return StreamEntry(known, encode(data, field=f"{field}.data", max_bytes=MOST_CHUNK_BYTES))
 
 
@@ -72,11 +71,11 @@ def place_text(place: StreamPlace) -> str:
     return f"{place.attempt}-{place.number}"
 
 
+def message_entry(message: object, field: str, max_bytes: int = MOST_CHUNK_BYTES) -> StreamEntry:
+    """A message as its readers get it: always an object, in which a bare value is the text."""
+    content = message if is_object(message) else {"text": message}
+    return StreamEntry(ChunkKind.MESSAGE, encode(content, field=field, max_bytes=max_bytes))
+
+
 def progress_entry(progress: Json) -> StreamEntry:
     return StreamEntry(ChunkKind.PROGRESS, compact({"progress": progress}))
-
-
-def event_of(chunk: StreamChunk, hot: Hot) -> Event:
-    """A message or progress as listeners hear of it. It is no event of the log."""
-    name = _EVENTS[chunk.kind]
-    return Event(name, hot.workspace, hot.id, dag_of(hot), chunk.at, None, None, chunk.attempt, chunk.body)

@@ -9,10 +9,9 @@ from time import monotonic
 from typing import Any
 
 from taskyard.core.attempt_stream import KEPT_AFTER_END, StreamAppend, StreamEntry
-from taskyard.core.changes import StoredEvent
 from taskyard.core.errors import InvalidInput, LeaseLost, TaskyardError
 from taskyard.core.lease import seal
-from taskyard.core.task import Hot, TaskId
+from taskyard.core.task import TaskId
 from taskyard.core.units import Micros
 from taskyard.definition import arguments
 from taskyard.features.streams import rules
@@ -124,15 +123,6 @@ class Streams:
         while after is not None:
             after = await self._store.prune_streams(Micros(self._ledger.now() - KEPT_AFTER_END), after, PRUNED_AT_ONCE)
         return 0
-
-    async def updates(self, after: int, limit: int) -> tuple[list[StoredEvent], int]:
-        """Messages and progress as listeners hear of them, and where to read on. They are no events of the log."""
-        found = await self._store.stream_updates(self._ledger.workspace, after, limit)
-        tasks: dict[TaskId, Hot] = await self._ledger.load_all(list({chunk.task_id for _, chunk in found}))
-        heard = [
-            StoredEvent(0, rules.event_of(chunk, tasks[chunk.task_id])) for _, chunk in found if chunk.task_id in tasks
-        ]
-        return heard, found[-1][0] if found else after
 
 
 async def _outcome(adding: asyncio.Future[StreamReceipt] | InvalidInput) -> StreamReceipt | TaskyardError:

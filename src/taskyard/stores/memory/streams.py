@@ -7,7 +7,6 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from taskyard.core.attempt_stream import (
-    ANNOUNCED,
     REFUSED,
     SEEN_REQUESTS,
     StreamAppend,
@@ -36,20 +35,22 @@ class MemoryStreams(ABC):
     @abstractmethod
     def now(self) -> Micros: ...
 
+    @abstractmethod
+    def _wrote(self) -> None: ...
+
     async def append_streams(self, appends: Sequence[StreamAppend]) -> list[StreamAppended]:
         tables, now = self._tables, self.now()
+        last_event = tables.events[-1:]
         answers = [append(tables, each, now) for each in appends]
         self.stream_waiters.wake(frozenset(each.task_id for each in appends))
+        if tables.events[-1:] != last_event:
+            self._wrote()
         return answers
 
     async def stream(self, task_id: TaskId, after: StreamPlace, limit: int) -> list[StreamChunk]:
         stored = self._tables.streams.get(task_id, [])
         first = bisect_right(stored, after, key=lambda chunk: chunk.place)
         return stored[first : first + limit]
-
-    async def stream_updates(self, workspace: str, after: int, limit: int) -> list[tuple[int, StreamChunk]]:
-        stored = self._tables.stream_updates
-        return [(number, chunk) for number, owner, chunk in stored if owner == workspace and number > after][:limit]
 
     async def prune_streams(self, before: Micros, after: str, limit: int) -> str | None:
         return prune(self._tables, before, after, limit)
@@ -65,11 +66,9 @@ def append(tables: Tables, given: StreamAppend, now: Micros) -> StreamAppended:
         return REFUSED
     stored = tables.streams.setdefault(hot.id, [])
     last = [each for each in stored[-SEEN_REQUESTS:] if each.attempt == hot.attempt]
-    answer, chunks = appended(given, hot.attempt, last, now)
+    answer, chunks, events = appended(given, hot, last, now)
     stored += chunks
-    for chunk in chunks:
-        if chunk.kind in ANNOUNCED:
-            tables.stream_updates.append((max(now, _last_update(tables) + 1), hot.workspace, chunk))
+    tables.add_events(events)
     return answer
 
 
@@ -78,13 +77,8 @@ def prune(tables: Tables, before: Micros, after: str, limit: int) -> str | None:
     gone = {task_id for task_id in behind[:limit] if _is_over(tables.hot.get(task_id), before)}
     for task_id in gone:
         del tables.streams[task_id]
-    tables.stream_updates = [each for each in tables.stream_updates if each[2].task_id not in gone]
     return behind[limit - 1] if len(behind) > limit else None
 
 
 def _is_over(hot: Hot | None, before: Micros) -> bool:
     return hot is None or (hot.status.is_final and hot.updated_at < before)
-
-
-def _last_update(tables: Tables) -> int:
-    return tables.stream_updates[-1][0] if tables.stream_updates else 0

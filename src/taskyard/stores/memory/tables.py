@@ -60,7 +60,6 @@ class Tables:
         self.signals: dict[TaskId, list[Signal]] = {}
         self.embeddings: dict[TaskId, dict[str, Embedding]] = {}  # by embedder
         self.streams: dict[TaskId, list[StreamChunk]] = {}  # in the order of their places
-        self.stream_updates: list[tuple[int, str, StreamChunk]] = []  # number, workspace, chunk
         self.edges: dict[TaskId, set[Edge]] = {}  # by parent
         self.records: dict[tuple[str, str, str], Record] = {}
         self.limits: dict[tuple[str, str], Limit] = {}

@@ -349,7 +349,7 @@ async def outbox(reader: PostgresReader, topic: str, limit: int) -> list[tuple[i
     return [(number, Outbox._make(row)) for number, *row in await reader.ask("outbox", topic, limit)]
 
 
-stream, stream_updates = streams.read, streams.updates
+stream = streams.read
 
 
 async def embedded(reader: PostgresReader, workspace: str, embedder: str, task_ids: list[TaskId]) -> set[TaskId]:

@@ -255,11 +255,12 @@ class PostgresStore(Reads):
         await self._write(small_writes.keep_embeddings, embeddings)
 
     async def append_streams(self, appends: Sequence[StreamAppend]) -> list[StreamAppended]:
-        async def work(transaction: PostgresTransaction, _: Obstacles) -> list[StreamAppended]:
+        async def work(transaction: PostgresTransaction, _: Obstacles) -> tuple[list[StreamAppended], bool]:
             return await streams.append(transaction, appends)
 
-        # Nobody is woken but those who follow these streams.
-        answers, _ = await self._shielded(self._open().write(work, rows=len(appends)))
+        (answers, has_events), written = await self._shielded(self._open().write(work, rows=len(appends)))
+        if has_events:  # otherwise nobody is woken but those who follow these streams
+            self._announce(written, notify=True)
         if self._channel is not None:
             self._channel.streamed({each.task_id for each in appends})
         return answers

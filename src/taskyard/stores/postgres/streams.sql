@@ -1,9 +1,5 @@
 -- Streams: what attempts say while they work.
 
--- name: lock_updates
--- Whoever stores messages or progress, one after the other: so their numbers become visible in order.
-select pg_advisory_xact_lock('yard.stream'::regclass::oid::int, 0)
-
 -- name: stream_ends
 -- The last chunks of these attempts. Few: only those in which a repeated request is looked for.
 select ended.id, last.attempt, last.chunk, last.at, last.kind, last.body, last.total, last.request
@@ -19,14 +15,9 @@ cross join lateral (
 order by last.seq, last.attempt, last.chunk
 
 -- name: insert_chunks
-insert into yard.stream (seq, attempt, chunk, at, kind, body, total, request, update_number)
+insert into yard.stream (seq, attempt, chunk, at, kind, body, total, request)
 select *
-from unnest($1::bigint[], $2::int[], $3::int[], $4::bigint[], $5::text[], $6::text[], $7::bigint[], $8::text[], $9::bigint[])
-
--- name: last_update
-select coalesce(max(update_number), 0)
-from yard.stream
-where update_number is not null
+from unnest($1::bigint[], $2::int[], $3::int[], $4::bigint[], $5::text[], $6::text[], $7::bigint[], $8::text[])
 
 -- name: stream
 select task.id, stream.attempt, stream.chunk, stream.at, stream.kind, stream.body, stream.total, stream.request
@@ -37,16 +28,6 @@ where task.id = $1
 and (stream.attempt, stream.chunk) > ($2::int, $3::int)
 order by stream.attempt, stream.chunk
 limit $4
-
--- name: stream_updates
-select stream.update_number, task.id, stream.attempt, stream.chunk, stream.at, stream.kind, stream.body, stream.total, stream.request
-from yard.stream
-join yard.task
-on task.seq = stream.seq
-where stream.update_number > $2
-and task.workspace = $1
-order by stream.update_number
-limit $3
 
 -- name: next_streams
 -- From one task to the next, without reading the chunks in between, and whether each is over.

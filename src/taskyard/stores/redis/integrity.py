@@ -30,9 +30,7 @@ _OWNED = frozenset(
     }
 )
 _KINDS = (
-    _INDEXES
-    | _OWNED
-    | {"task", "types", "names", "limits", "counts", "lanes", "embeddings", "embedders", "stream", "stream-updates"}
+    _INDEXES | _OWNED | {"task", "types", "names", "limits", "counts", "lanes", "embeddings", "embedders", "stream"}
 )
 
 

@@ -191,9 +191,11 @@ class RedisStore(Reads):
 
     async def append_streams(self, appends: Sequence[StreamAppend]) -> list[StreamAppended]:
         words = streams.append_words(appends)
-        now, written, answers = await self._run(STREAM, "append", or_nul(self._given_time()), *words)
+        now, streamed, written, answers = await self._run(STREAM, "append", or_nul(self._given_time()), *words)
         self._time.observe(Micros(int(now)))
-        self._changes.streams.written(written)
+        self._changes.streams.written(streamed)
+        if written:  # there are events; otherwise nobody is woken but those who follow these streams
+            self._changes.written(written)
         return streams.parse_answers(answers)
 
     async def prune_streams(self, before: Micros, after: str, limit: int) -> str | None:
@@ -203,9 +205,6 @@ class RedisStore(Reads):
 
     async def stream(self, task_id: TaskId, after: StreamPlace, limit: int) -> list[StreamChunk]:
         return await streams.read(self._reader, task_id, after, limit)
-
-    async def stream_updates(self, workspace: str, after: int, limit: int) -> list[tuple[int, StreamChunk]]:
-        return await streams.updates(self._reader, workspace, after, limit)
 
     async def streamed(self, mark: int, timeout: float, task_id: TaskId | None = None) -> int:
         changes = self._changes

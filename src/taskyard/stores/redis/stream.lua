@@ -3,7 +3,7 @@
 
 local MOST_BYTES = 8 * 1024 * 1024
 local SEEN_REQUESTS = 8
-local ANNOUNCED = {message = true, progress = true}
+local ANNOUNCED = {message = 'task.message', progress = 'task.progress'}
 local streams = {}
 
 local function stream_key(id, attempt)
@@ -15,27 +15,36 @@ local function chunk_parts(chunk)
   return string.match(chunk, '^(%d+)%z(%a+)%z(%d+)%z([^%z]*)%z')
 end
 
-local function announce_chunk(workspace, id, attempt, index, now)
-  local key = yard .. 'stream-updates:' .. workspace
-  local last = redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2]
-  local number = math.max(now, last and tonumber(last) + 1 or 0)
-  redis.call('ZADD', key, text(number), id .. '\0' .. text(attempt) .. '\0' .. text(index))
+local has_events = false
+
+-- Listeners of the whole yard hear messages and progress, whether the stream has room for them or not.
+local function announce_entries(row, entries, now)
+  for place = 1, #entries, 2 do
+    local name = ANNOUNCED[entries[place]]
+    if name then
+      local event = event_of(row, name, now, entries[place + 1])
+      event[6], event[7] = false, false
+      add_other(event)
+      has_events = true
+    end
+  end
 end
 
 -- Whether the stream takes no more.
 local function append(row, request, entries, now)
   local key = stream_key(row[ID], row[ATTEMPT])
   local last = redis.call('LRANGE', key, -SEEN_REQUESTS, -1)
-  local total, index, is_full = 0, 0, false
+  local total, is_full = 0, false
   for place, chunk in ipairs(last) do
     local _, kind, so_far, by = chunk_parts(chunk)
     if by == request then
       return kind == 'cut'
     end
     if place == #last then
-      total, is_full, index = tonumber(so_far), kind == 'cut', redis.call('LLEN', key)
+      total, is_full = tonumber(so_far), kind == 'cut'
     end
   end
+  announce_entries(row, entries, now)
   if is_full then
     return true
   end
@@ -48,10 +57,6 @@ local function append(row, request, entries, now)
       total = total + #body
     end
     redis.call('RPUSH', key, table.concat({text(now), kind, text(total), request, body}, '\0'))
-    if ANNOUNCED[kind] then
-      announce_chunk(row[WORKSPACE], row[ID], row[ATTEMPT], index, now)
-    end
-    index = index + 1
     if is_full then
       break
     end
@@ -85,7 +90,9 @@ function streams.append()
       answers[place] = 'refused'
     end
   end
-  return {text(now), begun and announce_streams(ids) or {}, answers}
+  tell()
+  file()
+  return {text(now), begun and announce_streams(ids) or {}, has_events and announce() or {}, answers}
 end
 
 local function is_over(id, before)
@@ -105,9 +112,6 @@ function streams.prune()
       redis.call('ZREM', yard .. 'streams', member)
     end
   end
-  for _, workspace in ipairs(redis.call('SMEMBERS', yard .. 'workspaces')) do
-    redis.call('ZREMRANGEBYSCORE', yard .. 'stream-updates:' .. workspace, '-inf', '(' .. text(before))
-  end
   return #found == limit and found[limit] or false
 end
 
@@ -125,21 +129,6 @@ function streams.read()
     end
     if #found >= limit then
       break
-    end
-  end
-  return found
-end
-
-function streams.updates()
-  local workspace, after, limit = take(), take(), take_number()
-  local found, key = {}, yard .. 'stream-updates:' .. workspace
-  local members = redis.call('ZRANGEBYSCORE', key, '(' .. after, '+inf', 'WITHSCORES', 'LIMIT', 0, limit)
-  for place = 1, #members, 2 do
-    local id, attempt, index = string.match(members[place], '^([^%z]*)%z([^%z]*)%z(.*)$')
-    local chunk = redis.call('LINDEX', stream_key(id, tonumber(attempt)), index)
-    if chunk then
-      read_chunk(found, id, tonumber(attempt), tonumber(index), chunk)
-      found[#found][5] = text(tonumber(members[place + 1]))
     end
   end
   return found

@@ -35,11 +35,6 @@ async def read(reader: RedisReader, task_id: TaskId, after: StreamPlace, limit: 
     return [_parse(*each) for each in found]
 
 
-async def updates(reader: RedisReader, workspace: str, after: int, limit: int) -> list[tuple[int, StreamChunk]]:
-    found = await reader.server.run(STREAM, "updates", workspace, after, limit, idempotent=True)
-    return [(int(number), _parse(*each)) for *each, number in found]
-
-
 def _parse(task_id: str, attempt: str, index: str, chunk: str) -> StreamChunk:
     at, kind, total, request, body = chunk.split(NONE, 4)
     return StreamChunk(

@@ -162,6 +162,3 @@ class Reads(ABC):
 
     async def stream(self, task_id: TaskId, after: StreamPlace, limit: int) -> list[StreamChunk]:
         return await self._query("stream", task_id, after, limit)
-
-    async def stream_updates(self, workspace: str, after: int, limit: int) -> list[tuple[int, StreamChunk]]:
-        return await self._query("stream_updates", workspace, after, limit)

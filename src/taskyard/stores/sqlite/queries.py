@@ -56,7 +56,7 @@ _DEFAULT_QUEUE = "default"  # most tasks are in it, so the index leaves it out
 _SELDOM = frozenset({Status.PENDING, Status.RETRYING, Status.DEAD_LETTERED})  # the states of the index task_waiting
 
 
-stream, stream_updates = streams.read, streams.updates
+stream = streams.read
 
 
 def _query(connection: apsw.Connection, name: str, *values: Any) -> apsw.Cursor:

@@ -16,13 +16,8 @@ where stream.chunk > (
 order by stream.seq, stream.attempt, stream.chunk
 
 -- name: insert_chunks
-insert into stream (seq, attempt, chunk, at, kind, body, total, request, update_number)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?)
-
--- name: last_update
-select coalesce(max(update_number), 0)
-from stream
-where update_number is not null
+insert into stream (seq, attempt, chunk, at, kind, body, total, request)
+values (?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: stream
 select task.id, stream.attempt, stream.chunk, stream.at, stream.kind, stream.body, stream.total, stream.request
@@ -32,16 +27,6 @@ on task.seq = stream.seq
 where stream.seq = (select seq from task where id = ?)
 and (stream.attempt, stream.chunk) > (?, ?)
 order by stream.attempt, stream.chunk
-limit ?
-
--- name: stream_updates
-select stream.update_number, task.id, stream.attempt, stream.chunk, stream.at, stream.kind, stream.body, stream.total, stream.request
-from stream
-join task
-on task.seq = stream.seq
-where stream.update_number > ?
-and task.workspace = ?
-order by stream.update_number
 limit ?
 
 -- name: next_stream

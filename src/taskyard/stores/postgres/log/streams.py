@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from taskyard.core.attempt_stream import (
-    ANNOUNCED,
     REFUSED,
     SEEN_REQUESTS,
     ChunkKind,
@@ -16,6 +15,7 @@ from taskyard.core.attempt_stream import (
     appended,
     may_append,
 )
+from taskyard.core.changes import Event
 from taskyard.core.task import TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.postgres.connection.reader import PostgresReader
@@ -24,27 +24,35 @@ from taskyard.stores.postgres.transaction import PostgresTransaction
 from taskyard.stores.shared.rows import Row
 
 
-async def append(transaction: PostgresTransaction, appends: Sequence[StreamAppend]) -> list[StreamAppended]:
-    has_updates = any(entry.kind in ANNOUNCED for each in appends for entry in each.entries)
-    if has_updates:
-        await transaction.query("lock_updates")
+async def append(
+    transaction: PostgresTransaction, appends: Sequence[StreamAppend]
+) -> tuple[list[StreamAppended], bool]:
+    """Answers also whether there are events."""
     # The lock keeps the attempts from ending, and others from writing to their streams, until the chunks are stored.
     found = {hot.id: hot for hot in await transaction.load("lock_held", list({each.task_id for each in appends}))}
     ends = await _ends(transaction, [(hot.id, hot.seq, hot.attempt) for hot in found.values()])
     answers: list[StreamAppended] = []
-    placed: list[tuple[int, StreamChunk]] = []
+    placed: list[Row] = []
+    events: list[Event] = []
     for each in appends:
         hot = found.get(each.task_id)
         if hot is None or not may_append(hot, each):
             answers.append(REFUSED)
             continue
         last = ends.setdefault(hot.id, [])
-        answer, new = appended(each, hot.attempt, last, transaction.now)
+        answer, chunks, announced = appended(each, hot, last, transaction.now)
         answers.append(answer)
-        last += new
-        placed += [(hot.seq, chunk) for chunk in new]
-    await _insert(transaction, placed, has_updates=has_updates)
-    return answers
+        last += chunks
+        placed += [(hot.seq, *chunk[1:]) for chunk in chunks]
+        events += announced
+    if placed:
+        await transaction.run("insert_chunks", *transpose(placed, 8))
+    if events:
+        transaction.plan_numbers(events)
+        transaction.add_events(events)
+        await transaction.write_log()
+        await transaction.flush(is_last=True)
+    return answers, bool(events)
 
 
 async def _ends(transaction: PostgresTransaction, held: Sequence[Row]) -> dict[TaskId, list[StreamChunk]]:
@@ -56,22 +64,6 @@ async def _ends(transaction: PostgresTransaction, held: Sequence[Row]) -> dict[T
     return ends
 
 
-async def _insert(
-    transaction: PostgresTransaction, placed: Sequence[tuple[int, StreamChunk]], *, has_updates: bool
-) -> None:
-    if not placed:
-        return
-    number = transaction.now - 1
-    if has_updates:
-        [(last,)] = await transaction.query("last_update")
-        number = max(number, last)
-    found: list[Row] = []
-    for seq, chunk in placed:
-        number += chunk.kind in ANNOUNCED
-        found.append((seq, *chunk[1:], number if chunk.kind in ANNOUNCED else None))
-    await transaction.run("insert_chunks", *transpose(found, 9))
-
-
 async def prune(transaction: PostgresTransaction, before: Micros, after: str, limit: int) -> str | None:
     found = await transaction.query("next_streams", int(after or -1), before, limit)
     if over := [seq for seq, is_over in found if is_over]:
@@ -81,10 +73,6 @@ async def prune(transaction: PostgresTransaction, before: Micros, after: str, li
 
 async def read(reader: PostgresReader, task_id: TaskId, after: StreamPlace, limit: int) -> list[StreamChunk]:
     return [parse_chunk(row) for row in await reader.ask("stream", task_id, *after, limit)]
-
-
-async def updates(reader: PostgresReader, workspace: str, after: int, limit: int) -> list[tuple[int, StreamChunk]]:
-    return [(number, parse_chunk(row)) for number, *row in await reader.ask("stream_updates", workspace, after, limit)]
 
 
 def parse_chunk(row: Row) -> StreamChunk:

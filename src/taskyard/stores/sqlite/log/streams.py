@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import apsw
 
 from taskyard.core.attempt_stream import (
-    ANNOUNCED,
     REFUSED,
     SEEN_REQUESTS,
     ChunkKind,
@@ -18,6 +17,7 @@ from taskyard.core.attempt_stream import (
     appended,
     may_append,
 )
+from taskyard.core.changes import Event
 from taskyard.core.json_value import compact
 from taskyard.core.task import TaskId
 from taskyard.core.units import Micros
@@ -28,36 +28,28 @@ from taskyard.stores.sqlite.transaction import SqliteTransaction
 
 def append(transaction: SqliteTransaction, appends: Sequence[StreamAppend]) -> list[StreamAppended]:
     found = {hot.id: hot for hot in transaction.load("load", json_list({each.task_id for each in appends}))}
-    held = {hot.id: (hot.id, hot.seq, hot.attempt) for hot in found.values()}
+    held = [(hot.id, hot.seq, hot.attempt) for hot in found.values()]
     ends: dict[TaskId, list[StreamChunk]] = {}
-    for row in transaction.connection.execute(SQL["stream_ends"], (compact(list(held.values())), SEEN_REQUESTS)):
+    for row in transaction.connection.execute(SQL["stream_ends"], (compact(held), SEEN_REQUESTS)):
         chunk = parse_chunk(row)
         ends.setdefault(chunk.task_id, []).append(chunk)
     answers: list[StreamAppended] = []
-    chunks: list[StreamChunk] = []
+    placed: list[Row] = []
+    events: list[Event] = []
     for each in appends:
         hot = found.get(each.task_id)
         if hot is None or not may_append(hot, each):
             answers.append(REFUSED)
             continue
         last = ends.setdefault(hot.id, [])
-        answer, new = appended(each, hot.attempt, last, transaction.now)
+        answer, chunks, announced = appended(each, hot, last, transaction.now)
         answers.append(answer)
-        last += new
-        chunks += new
-    _insert(transaction, [(held[chunk.task_id][1], chunk) for chunk in chunks])
+        last += chunks
+        placed += [(hot.seq, *chunk[1:]) for chunk in chunks]
+        events += announced
+    transaction.write_streams(placed, {each.task_id for each in appends})
+    transaction.append_events(events)
     return answers
-
-
-def _insert(transaction: SqliteTransaction, placed: Sequence[tuple[int, StreamChunk]]) -> None:
-    number = transaction.now - 1
-    if any(chunk.kind in ANNOUNCED for _, chunk in placed):
-        number = max(number, transaction.connection.execute(SQL["last_update"]).get)
-    found: list[Row] = []
-    for seq, chunk in placed:
-        number += chunk.kind in ANNOUNCED
-        found.append((seq, *chunk[1:], number if chunk.kind in ANNOUNCED else None))
-    transaction.write_streams(found, {chunk.task_id for _, chunk in placed})
 
 
 def prune(transaction: SqliteTransaction, before: Micros, after: str, limit: int) -> str | None:
@@ -74,12 +66,6 @@ def prune(transaction: SqliteTransaction, before: Micros, after: str, limit: int
 
 def read(connection: apsw.Connection, task_id: TaskId, after: StreamPlace, limit: int) -> list[StreamChunk]:
     return [parse_chunk(row) for row in connection.execute(SQL["stream"], (task_id, *after, limit))]
-
-
-def updates(connection: apsw.Connection, workspace: str, after: int, limit: int) -> list[tuple[int, StreamChunk]]:
-    return [
-        (row[0], parse_chunk(row[1:])) for row in connection.execute(SQL["stream_updates"], (after, workspace, limit))
-    ]
 
 
 def parse_chunk(row: Row) -> StreamChunk:
