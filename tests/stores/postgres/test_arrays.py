@@ -16,7 +16,7 @@ Rows = list[tuple[Any, ...]]
 
 async def sent(connection: asyncpg.Connection, sql: str, rows: Rows) -> Rows:
     statement = to_columns(sql)
-    found = await connection.fetch(statement.sql, *statement.values(zip(*rows, strict=True)))
+    found = await connection.fetch(statement.sql, *statement.values(rows))
     return [tuple(row) for row in found]
 
 
@@ -38,9 +38,11 @@ async def test_rows_arrive_as_they_were_sent(mine: asyncpg.Connection, rows: Row
 async def test_text_is_nothing_but_text(mine: asyncpg.Connection):
     apart: Rows = [(number, text, None, None) for number, text in enumerate(AWKWARD)]
     alike: list[Rows] = [[(1, text, 0, True), (2, text, 0, True)] for text in AWKWARD]
+    lone: list[Rows] = [[(1, text, 0, True)] for text in AWKWARD]
 
     assert await sent(mine, ROWS, apart) == apart
     assert [await sent(mine, ROWS, rows) for rows in alike] == alike
+    assert [await sent(mine, ROWS, rows) for rows in lone] == lone
 
 
 async def test_rows_keep_the_order_they_were_given_in(mine: asyncpg.Connection):
@@ -48,6 +50,6 @@ async def test_rows_keep_the_order_they_were_given_in(mine: asyncpg.Connection):
 
 
 def test_what_all_rows_have_in_common_is_sent_once():
-    values = to_columns(ROWS).values([(1, 2, 3), ("same",) * 3, (None,) * 3, (True, False, True)])
+    values = to_columns(ROWS).values([(1, "same", None, True), (2, "same", None, False), (3, "same", None, True)])
 
     assert values == ["{1,2,3}", "{}", "same", "{}", None, "{1,0,1}", None]

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from taskyard.stores.shared.rows import Row
+
 _ROWS = re.compile(r"unnest\(\s*(\$[^()]*?)\s*\)(\s+with ordinality)?\s+as (\w+) \(([^()]*)\)")
 _GIVEN = re.compile(r" as given \([^()]*\)")
 _ARRAY = re.compile(r"\$\d+::(\w+)\[\]")
@@ -22,8 +24,18 @@ class Columns(NamedTuple):
     sql: str
     kinds: Sequence[str]
 
-    def values(self, columns: Iterable[Sequence[Any]]) -> list[str | None]:
+    def values(self, rows: Sequence[Row]) -> list[str | None]:
         """The first column gives the number of rows. Other columns are arrays, or one value for all rows."""
+        return self._of_one(rows[0]) if len(rows) == 1 else self._of_many(zip(*rows, strict=True))
+
+    def _of_one(self, row: Row) -> list[str | None]:
+        """No column has two values."""
+        texts: list[str | None] = [_array(self.kinds[0], row[:1])]
+        for kind, value in zip(self.kinds[1:], row[1:], strict=True):
+            texts += ("{}", None if value is None else str(value) if kind == "text" else _number(value))
+        return texts
+
+    def _of_many(self, columns: Iterable[Sequence[Any]]) -> list[str | None]:
         texts: list[str | None] = []
         for kind, column in zip(self.kinds, columns, strict=True):
             if not texts:

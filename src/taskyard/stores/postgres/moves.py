@@ -83,7 +83,7 @@ class Moves:
         if group is None:
             group = self._groups[*kind, number] = self._made(*kind, number)
         rows = [(*group.guarding(_guarding(step)), *group.values(step.after)) for step in steps]
-        values = group.moved.values(zip(*rows, strict=True))
+        values = group.moved.values(rows)
         return [
             StatementPart(f"moved_{number}", group.moved.sql, values),
             *(StatementPart(name, sql, ()) for name, sql in group.statements),
@@ -130,7 +130,7 @@ def beats(sql: Statements, steps: Iterable[tuple[Hot, Hot]], first: int) -> list
         names = [name for name in OF_HELD if changed[_PLACE[name]]]
         if names:
             columns, values = to_columns(_moved(sql, names)), _getter([_PLACE[name] for name in names])
-            given = columns.values(zip(*((hot.seq, *values(hot)) for hot in rows), strict=True))
+            given = columns.values([(hot.seq, *values(hot)) for hot in rows])
             text = sql["beat"].replace("{moved}", f"moved_{number}").replace("{assignments}", _assigned(names))
             parts += [StatementPart(f"moved_{number}", columns.sql, given), StatementPart(f"beat_{number}", text, ())]
     return parts

@@ -125,7 +125,7 @@ class Statements:
         if name not in self._parts:
             self._parts[name] = to_columns(self._sql[name])
         statement = self._parts[name]
-        return StatementPart(name, statement.sql, statement.values(zip(*rows, strict=True)))
+        return StatementPart(name, statement.sql, statement.values(rows))
 
     def cached(self, key: tuple[str, ...], make: Callable[[], str]) -> str:
         """The text of a bundle: made once, then kept."""

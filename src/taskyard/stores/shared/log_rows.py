@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import repeat
+from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
 from taskyard.core.changes import Event, StoredEvent
@@ -101,14 +102,18 @@ def _encode(columns: Sequence[Sequence[Any]], places: Sequence[int]) -> str:
     shown = [_LONE if task and dag == lone_dag(task) else dag for task, dag in zip(tasks, dags, strict=True)]
     packed = {"event": names, "task": tasks, "at": times, "version": versions, "status": statuses, "attempt": attempts}
     body: dict[str, object] = {"f": _FORMAT, "n": len(names)}
-    body |= {name: value for name, column in packed.items() if (value := _packed(column)) is not None}
-    if (dag := _packed(shown)) != _LONE:
+    pack = _packed if len(names) > 1 else _first
+    body |= {name: value for name, column in packed.items() if (value := pack(column)) is not None}
+    if (dag := pack(shown)) != _LONE:
         body["dag"] = dag
     if (data := _packed_texts(texts)) is not None:
         body["data"] = data
     if places[-1] != len(places) - 1:
         body["place"] = [*places]
     return compact(body)
+
+
+_first: Callable[[Sequence[object]], object] = itemgetter(0)
 
 
 def _packed(column: Sequence[object]) -> object:

@@ -18,6 +18,7 @@ from taskyard.stores.shared import rows
 from taskyard.stores.shared.commits.batching import Key
 from taskyard.stores.shared.log_rows import LogRow
 from taskyard.stores.shared.store_clock import StoreClock
+from taskyard.stores.sqlite.log import log_append
 from taskyard.stores.sqlite.log.log_append import LogAppender, Part, SetPlace, Size, last_numbers
 from taskyard.stores.sqlite.statements import SQL, multi_row
 from taskyard.stores.sqlite.writes.moves import Step, write_steps
@@ -82,8 +83,7 @@ class SqliteTransaction:
 
     def apply_changes(self, part: Part, places: Sequence[SetPlace], changes: Sequence[Change]) -> None:
         """Write the changes, with their events at the places of their sets."""
-        numbers = [place.add(part, change[2]) for place, change in zip(places, changes, strict=True)]
-        self._write_changes(changes, numbers)
+        self._write_changes(changes, log_append.add_events(part, places, [change[2] for change in changes]))
 
     def append_changes(self, changes: Sequence[Change]) -> None:
         """Write changes whose events come after all others."""
@@ -102,8 +102,9 @@ class SqliteTransaction:
     def _insert_chunk(self, placed: Sequence[PlacedTask]) -> None:
         first = self._task_seq + 1
         self._task_seq += len(placed)
-        numbers = [place.add(Part.TASKS, task.event) for place, task in placed]
-        insert_tasks(self.connection, [task for _, task in placed], first, numbers)
+        places, tasks = zip(*placed, strict=True)
+        numbers = log_append.add_events(Part.TASKS, places, [task.event for task in tasks])
+        insert_tasks(self.connection, tasks, first, numbers)
 
     def restore_tasks(self, tasks: Sequence[TaskCopy]) -> None:
         """Insert tasks of another yard. Their events come later."""
@@ -122,8 +123,8 @@ class SqliteTransaction:
 
     def add_events(self, events: Sequence[PlacedEvent]) -> None:
         """Events that belong to no change."""
-        numbers = [place.add(Part.EVENTS, event) for place, event in events]
-        self.note_owners([event for _, event in events], numbers)
+        places, added = zip(*events, strict=True)
+        self.note_owners(added, log_append.add_events(Part.EVENTS, places, added))
 
     def append_events(self, events: Sequence[Event]) -> None:
         """Events that belong to no change and come after all others."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum, auto
+from itertools import repeat
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -102,8 +103,10 @@ class SetPlace(NamedTuple):
     section: Section
     order: int  # of the set in the transaction
 
-    def add(self, part: Part, event: Event) -> int:
-        return self.section.add(self.order + part, event)
+
+def add_events(part: Part, places: Iterable[SetPlace], events: Iterable[Event]) -> list[int]:
+    """Add each event at the place of its set. Answers their numbers of the log."""
+    return [section.add(order + part, event) for (section, order), event in zip(places, events, strict=True)]
 
 
 class LogAppender:
@@ -120,8 +123,7 @@ class LogAppender:
         """Add events after all others. Answers their numbers of the log."""
         if not events:
             return []
-        place = self._place(size_of(events))
-        return [place.add(Part.CHANGES, event) for event in events]
+        return add_events(Part.CHANGES, repeat(self._place(size_of(events)), len(events)), events)
 
     def _place(self, size: Size) -> SetPlace:
         self._order += len(Part) + 1
