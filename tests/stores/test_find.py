@@ -279,3 +279,17 @@ async def given_a_failed_attempt(store: Store, reason: str) -> Hot:
     attempt = an_attempt(running, store.now())._replace(outcome="failed", reason=reason)
     await committed(store, changes=(retrying(store, running, until=Micros(store.now() + SECOND)),), attempts=(attempt,))
     return await row_of(store, running.id)
+
+
+async def test_the_oldest_come_first_also_where_their_states_and_types_differ(store: Store):
+    for number in range(4):
+        for type_ in ("code", "docs", "ops", "review", "test"):
+            await given_a_defined_task(store, a_lane(type=type_))
+        await given_a_completed_task(store)
+        await given_a_pending_task(store, f"signal:{number}")
+
+    found = await find(store, Filter(workspace=HERE, oldest_first=True))
+
+    assert len(found) == 28
+    assert [hot.seq for hot in found] == sorted(hot.seq for hot in found)
+    assert await find(store, Filter(workspace=HERE)) == found[::-1]

@@ -331,8 +331,12 @@ function reads.listed()
       gather_listed(name, bound, oldest, limit, found)
     end
   end
+  -- Of one with itself both must be false: table.sort asks that too, and leaves a wrong order behind where it is not.
   table.sort(found, function(one, other)
-    return (one[2] > other[2]) ~= oldest
+    if oldest then
+      return one[2] < other[2]
+    end
+    return one[2] > other[2]
   end)
   local rows = {}
   for place = 1, math.min(limit, #found) do
