@@ -11,6 +11,7 @@ from tests.stores.given import (
     HERE,
     a_new_task,
     a_set,
+    an_id,
     at_once,
     cancelling,
     committed,
@@ -221,3 +222,19 @@ async def test_after_the_last_event_there_is_nothing(store: Store):
     await given_a_task(store)
 
     assert await store.events(after=(await every_event(store))[-1].seq, limit=10) == []
+
+
+async def test_the_events_of_some_tasks_are_those_of_the_log_in_its_order(store: Store):
+    # One row of the log has events of several tasks: those of the others are left out.
+    here, other, untold = await given_tasks(store, 3)
+    there = await given_a_task(store, workspace=ELSEWHERE)
+    completed = await given_a_completed_task(store)
+    await step(store, cancelling(store, here))
+    await step(store, cancelling(store, untold))
+    wanted = [there.id, completed.id, other.id, here.id]
+
+    found = await store.events_of([*wanted, an_id()])
+
+    assert found == [stored for stored in await every_event(store) if stored.event.task_id in wanted]
+    assert len(found) == 7
+    assert await store.events_of([]) == []

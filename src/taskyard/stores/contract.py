@@ -359,6 +359,10 @@ class Store(Protocol):
         """
         ...
 
+    async def events_of(self, task_ids: Sequence[TaskId]) -> list[StoredEvent]:
+        """All events of a few tasks, in order of sequence. No row of the log is read twice for them."""
+        ...
+
     async def newest_events(
         self, *, limit: int, below: int | None = None, workspace: str | None = None, task_id: TaskId | None = None
     ) -> list[StoredEvent]:

@@ -23,17 +23,17 @@ class ArtifactChecks:
         self._workspace = ledger.workspace
         self._visibility = visibility
 
-    async def problems(self, tasks: Iterable[Hot]) -> list[str]:
-        """What outputs refer to is there, and what is there is what was put."""
+    async def content_problems(self) -> list[str]:
+        """What is there is what was put."""
         problems: list[str] = []
         cursor: str | None = None
         while page := await self._store.page(KIND, self._workspace, below=cursor, limit=PAGE):
             cursor = page[-1].id
             for artifact in await self._visibility.visible_among(page):
-                problems += await self._content_problems(artifact)
-        return problems + await self._reference_problems(tasks)
+                problems += await self._problems_of(artifact)
+        return problems
 
-    async def _content_problems(self, artifact: Artifact) -> list[str]:
+    async def _problems_of(self, artifact: Artifact) -> list[str]:
         found, size = sha256(), 0
         try:
             async for piece in self._visibility.objects().read(artifact_rules.key_of(artifact.id)):
@@ -47,7 +47,8 @@ class ArtifactChecks:
         is_same = (size, found.hexdigest()) == (artifact.size, artifact.sha256)
         return [] if is_same else [f"{artifact.id} is not what was put: {size} bytes, SHA-256 {found.hexdigest()}"]
 
-    async def _reference_problems(self, tasks: Iterable[Hot]) -> list[str]:
+    async def reference_problems(self, tasks: Iterable[Hot]) -> list[str]:
+        """What the outputs of these tasks refer to is there."""
         filed = [hot for hot in tasks if hot.status is Status.COMPLETED and hot.traits & Trait.FILED]
         outputs = await self._store.outputs([hot.id for hot in filed]) if filed else {}
         found = {hot.id: await self._listing_problems(hot, outputs.get(hot.id)) for hot in filed}

@@ -10,7 +10,31 @@ from taskyard.features.schedules.agenda import AGENDA, EVERYBODYS, place_of
 from taskyard.features.schedules.rules import KIND, schedule_of
 from taskyard.ledger.ledger import Ledger
 
-PAGE = 500
+
+class DoubleFires:
+    """Is shown all tasks, page by page, and keeps a line for each fire of a schedule."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._store = ledger.store
+        self._runs: dict[str, str] = {}  # the first task or graph that each fire made
+        self._more: defaultdict[str, set[str]] = defaultdict(set)
+
+    async def add(self, tasks: Collection[Hot]) -> None:
+        definitions = await self._store.definitions([hot.id for hot in tasks])
+        for hot in tasks:
+            made = definitions.get(hot.id)
+            # None: the task was pruned since it was listed.
+            if made is None or not made.created_by.startswith("cron:") or not made.trigger_ref or made.rerun_of:
+                continue
+            run = dag_of(hot)
+            if self._runs.setdefault(made.trigger_ref, run) != run:
+                self._more[made.trigger_ref].add(run)
+
+    def problems(self) -> list[str]:
+        """What one fire of a schedule made is one task, or one graph."""
+        return [
+            f"{fire} made {', '.join(sorted({self._runs[fire], *more}))}" for fire, more in sorted(self._more.items())
+        ]
 
 
 class FireChecks:
@@ -18,28 +42,8 @@ class FireChecks:
         self._store = ledger.store
         self._workspace = ledger.workspace
 
-    async def problems(self, tasks: Collection[Hot]) -> list[str]:
-        return [*await self._double_fires(list(tasks)), *await self._agenda_problems()]
-
-    async def _double_fires(self, tasks: list[Hot]) -> list[str]:
-        """What one fire of a schedule made is one task, or one graph."""
-        runs: defaultdict[str, set[str]] = defaultdict(set)
-        for start in range(0, len(tasks), PAGE):
-            page = tasks[start : start + PAGE]
-            definitions = await self._store.definitions([hot.id for hot in page])
-            for hot in page:
-                made = definitions.get(hot.id)
-                # None: the task was pruned since it was listed.
-                if (
-                    made is not None
-                    and made.created_by.startswith("cron:")
-                    and made.trigger_ref
-                    and made.rerun_of is None
-                ):
-                    runs[made.trigger_ref].add(dag_of(hot))
-        return [f"{fire} made {', '.join(sorted(made))}" for fire, made in sorted(runs.items()) if len(made) > 1]
-
-    async def _agenda_problems(self) -> list[str]:
+    async def problems(self) -> list[str]:
+        """Every schedule that waits for a time has a place in the agenda."""
         problems: list[str] = []
         for record in await self._store.records(KIND, self._workspace):
             schedule = schedule_of(record)

@@ -379,6 +379,10 @@ class MemoryStore(MemoryStreams, Schemaless):
         )
         return list(islice(found, limit))
 
+    async def events_of(self, task_ids: Sequence[TaskId]) -> list[StoredEvent]:
+        wanted = set(task_ids)
+        return [stored for stored in self._tables.events if stored.event.task_id in wanted]
+
     async def newest_events(
         self, *, limit: int, below: int | None = None, workspace: str | None = None, task_id: TaskId | None = None
     ) -> list[StoredEvent]:

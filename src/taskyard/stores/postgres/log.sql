@@ -85,9 +85,9 @@ from (
 where read < $4
 order by number desc
 
--- name: numbers_of_task
--- Without a horizon: the events of one task are written under its row's lock, so they come in order.
-select task.workspace, numbers.number
+-- name: numbers_of_tasks
+-- Without a horizon: the events of a task are written under its row's lock, so they come in order.
+select distinct task.workspace, numbers.number
 from {tasks}
 cross join lateral (
   select unnest(task.log || coalesce(held.log, '{}')) as number
@@ -96,8 +96,8 @@ cross join lateral (
   from yard.task_event
   where task_event.seq = task.seq
 ) as numbers
-where task.id = $1
-order by numbers.number
+where task.id = any($1::text[])
+order by task.workspace, numbers.number
 
 -- name: named_log_rows
 -- For the events of a task that is there: those of others may be of tasks that are gone.

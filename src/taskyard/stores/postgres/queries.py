@@ -336,6 +336,10 @@ async def events(
     return found
 
 
+async def events_of(reader: PostgresReader, task_ids: Sequence[TaskId]) -> list[StoredEvent]:
+    return await log_reads.events_of_tasks(reader, task_ids)
+
+
 async def newest_events(
     reader: PostgresReader, limit: int, below: int | None, workspace: str | None, task_id: TaskId | None
 ) -> list[StoredEvent]:

@@ -381,6 +381,12 @@ async def events(
     return [stored for stored in _events_in(entries) if stored.seq > after][:limit]
 
 
+async def events_of(reader: RedisReader, task_ids: Sequence[TaskId]) -> list[StoredEvent]:
+    wanted = set(task_ids)
+    entries = await reader.run("events_of_tasks", *_with_length(task_ids))
+    return [stored for stored in _events_in(entries) if stored.event.task_id in wanted]
+
+
 def _events_in(entries: Sequence[tuple[str, str, str]]) -> list[StoredEvent]:
     """The events of these entries in order."""
     return sorted(chain.from_iterable(map(encoding.parse_entry, entries)), key=lambda stored: stored.seq)

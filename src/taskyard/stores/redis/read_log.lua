@@ -67,4 +67,21 @@ function reads.events_of_task()
   return {row[WORKSPACE], found}
 end
 
+-- The entries with events of these tasks, each once.
+function reads.events_of_tasks()
+  local found, seen = {}, {}
+  for _, id in ipairs(take_many()) do
+    local row = fetch(id)
+    for _, each in ipairs(row and numbers_of(row) or {}) do
+      local place = row[WORKSPACE] .. ' ' .. text(each)
+      local entry = not seen[place] and entry_at(row[WORKSPACE], each)
+      seen[place] = true
+      if entry then
+        found[#found + 1] = {text(each), row[WORKSPACE], entry.body}
+      end
+    end
+  end
+  return found
+end
+
 return reads[take()]()

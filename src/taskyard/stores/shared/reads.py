@@ -137,6 +137,9 @@ class Reads(ABC):
     ) -> list[StoredEvent]:
         return await self._query("events", after, limit, workspace, task_id)
 
+    async def events_of(self, task_ids: Sequence[TaskId]) -> list[StoredEvent]:
+        return await self._query("events_of", task_ids)
+
     async def newest_events(
         self, *, limit: int, below: int | None = None, workspace: str | None = None, task_id: TaskId | None = None
     ) -> list[StoredEvent]:

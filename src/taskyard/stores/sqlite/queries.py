@@ -335,6 +335,11 @@ def events(
         return _first(found, limit, workspace)
 
 
+def events_of(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> list[StoredEvent]:
+    with snapshot(connection):
+        return log_reads.events_of_tasks(connection, task_ids)
+
+
 def newest_events(
     connection: apsw.Connection, limit: int, below: int | None, workspace: str | None, task_id: TaskId | None
 ) -> list[StoredEvent]:

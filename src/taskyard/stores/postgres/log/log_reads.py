@@ -6,6 +6,8 @@ A row of which some owners are gone still has their events: readers ask which ow
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 from taskyard.core.changes import Event, StoredEvent
 from taskyard.core.task import TaskId
@@ -17,6 +19,7 @@ from taskyard.stores.shared.rows import Row
 AFTER_ALL = 2**62  # above the number of any event
 _PAGE = 500  # rows that one statement reads to check what they count
 _TEXT = 64_000  # characters of rows of the log that are read at once, at least
+_ROWS_AT_ONCE = 16  # of the rows of some tasks: each may have 64 kB
 _EVENT = 200  # characters of an event, about
 
 Owner = tuple[int, str, str]  # number of the log, workspace, id of a task or a DAG
@@ -79,13 +82,24 @@ async def _of_task(
     reader: PostgresReader, workspace: str | None, task_id: TaskId, numbers: range, limit: int
 ) -> list[StoredEvent]:
     """The events of a task in the first rows of the log within these numbers that have any, in order."""
-    named = await reader.ask("numbers_of_task", task_id)
+    named = await reader.ask("numbers_of_tasks", [task_id])
     if not named or workspace not in (None, named[0][0]):
         return []
     within = [number for _, number in named[:: numbers.step] if number in numbers]
     # One more than the limit: of the first row, all events may be beyond the place that was asked for.
     page = await reader.ask("named_log_rows", within[: limit + 1], named[0][0]) if within else []
     return [stored for stored in await decode_living(reader, page) if stored.event.task_id == task_id]
+
+
+async def events_of_tasks(reader: PostgresReader, task_ids: Sequence[TaskId]) -> list[StoredEvent]:
+    """The events of these tasks in order."""
+    wanted, found = set(task_ids), list[StoredEvent]()
+    for workspace, named in groupby(await reader.ask("numbers_of_tasks", list(task_ids)), key=itemgetter(0)):
+        numbers = [number for _, number in named]
+        for start in range(0, len(numbers), _ROWS_AT_ONCE):
+            page = await reader.ask("named_log_rows", numbers[start : start + _ROWS_AT_ONCE], workspace)
+            found += [stored for stored in await decode_living(reader, page) if stored.event.task_id in wanted]
+    return sorted(found)
 
 
 async def decode_living(reader: PostgresReader, page: Sequence[Row]) -> list[StoredEvent]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
@@ -61,6 +62,20 @@ def events_of_task(
         some = {"numbers": json_list(wanted[start : start + _ROWS_AT_ONCE]), "workspace": workspace}
         events = sorted(_decoded(connection, connection.execute(SQL["log_rows"], some)), reverse=newest_first)
         yield from (each for each in events if each.event.task_id == task_id and after < each.seq < below)
+
+
+def events_of_tasks(connection: apsw.Connection, task_ids: Iterable[TaskId]) -> list[StoredEvent]:
+    """The events of these tasks in order."""
+    wanted, numbers_in_workspace = set(task_ids), defaultdict[str, set[int]](set)
+    for task_id in wanted:
+        workspace, numbers = _numbers_of(connection, task_id)
+        numbers_in_workspace[workspace].update(numbers)
+    found: list[StoredEvent] = []
+    for workspace, numbers in numbers_in_workspace.items():
+        named = {"numbers": json_list(numbers), "workspace": workspace}
+        events = _decoded(connection, connection.execute(SQL["log_rows"], named))
+        found += (stored for stored in events if stored.event.task_id in wanted)
+    return sorted(found)
 
 
 def _numbers_of(connection: apsw.Connection, task_id: TaskId) -> tuple[str, list[int]]:
