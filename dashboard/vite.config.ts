@@ -5,6 +5,10 @@ import { defineConfig } from "vite";
 
 const YARD = process.env.TASKYARD_URL_FOR_DASHBOARD ?? "http://127.0.0.1:8420";
 
+// What most pages use is one file: each of forty small ones would cost the browser and the server a request of its own.
+// A chart brings its library, which few pages need.
+const SHARED = /\/src\/(actions|api|parts\/(?!chart))|\/node_modules\/(@tanstack|lucide-react)\//;
+
 export default defineConfig({
   plugins: [react({ jsxImportSource: "@/text" })],
   resolve: { alias: { "@": fileURLToPath(new URL("src", import.meta.url)) } },
@@ -15,6 +19,7 @@ export default defineConfig({
     // The content security policy knows no data: URLs for scripts, styles or fonts.
     assetsInlineLimit: 0,
     reportCompressedSize: false,
+    rollupOptions: { output: { manualChunks: (id) => (SHARED.test(id) ? "parts" : undefined) } },
   },
   // The host is kept, so that the server's check of Origin against Host holds for the page as it does in earnest.
   server: { host: "127.0.0.1", proxy: { "/api": YARD, "/openapi.json": YARD } },
