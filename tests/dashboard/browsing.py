@@ -80,10 +80,14 @@ class Visit:
     def open(self, path: str, heading: str = "") -> None:
         """Go there: by loading the page or, where it is loaded already, as its own links do."""
         if self.page.url.startswith(self.address):
-            self.page.evaluate(_FOLLOW, path)
+            self.follow(path)
         else:
             self.page.goto(self.address + path)
         self.sees_heading(heading)
+
+    def follow(self, path: str) -> None:
+        """Go there as a link of the page does."""
+        self.page.evaluate(_FOLLOW, path)
 
     def sees_heading(self, name: str) -> None:
         expect(self.main.get_by_role("heading", level=1)).to_contain_text(name)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import taskyard
 from taskyard.core.json_value import Json
+from taskyard.portal import Portal
 from taskyard.sync import SyncYard
+from tests.dashboard.browsing import PATIENCE
 
 
 class Scene(NamedTuple):
@@ -46,3 +51,19 @@ def _held(yard: SyncYard, type_: str, **fields: Any) -> Any:
     yard.enqueue(type_, **fields)
     (held,) = yard.claim("coder", start=True)
     return held
+
+
+def count_events(url: str, is_counted: Callable[[], object]) -> None:
+    """Let reports have what happened, at once: the server's sweep counts events every five seconds."""
+    portal, until = Portal(), time.monotonic() + PATIENCE / 1000
+    try:
+        while not is_counted():  # again where the server counted at the same moment
+            assert time.monotonic() < until, "nothing was counted"
+            portal.call(_follow(url))
+    finally:
+        portal.close()
+
+
+async def _follow(url: str) -> None:
+    async with taskyard.connect(url, sweeps=False) as yard:
+        await yard.on_store.sweeper.follow()

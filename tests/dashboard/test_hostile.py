@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -10,9 +9,10 @@ from playwright.sync_api import expect
 
 from taskyard.sync import SyncYard
 from taskyard.visible_text import OBEYED, visible
-from tests.dashboard.browsing import PATIENCE, Visit
-from tests.dashboard.conftest import Enter
+from tests.dashboard.browsing import Visit
+from tests.dashboard.conftest import Enter, Place
 from tests.dashboard.hostile import HOSTILE
+from tests.dashboard.scenes import count_events
 
 AT_ONCE = 25  # texts in the long fields of one task
 SHORT = 60  # characters that fit where names are short
@@ -79,9 +79,9 @@ OBEYED_ON_THE_PAGE = """([wanted]) => {
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_no_text_of_any_field_is_obeyed_on_any_page(enter: Enter, yard: SyncYard, width: int):
+def test_no_text_of_any_field_is_obeyed_on_any_page(enter: Enter, place: Place, yard: SyncYard, width: int):
     visit = enter(viewport={"width": width, "height": 800})
-    paths = given_marks_everywhere(yard)
+    paths = given_marks_everywhere(yard, place.url)
     wanted = "[" + "".join(rf"\u{{{first:x}}}-\u{{{last:x}}}" for first, last in OBEYED) + "]"
 
     for path, words in paths.items():
@@ -91,7 +91,7 @@ def test_no_text_of_any_field_is_obeyed_on_any_page(enter: Enter, yard: SyncYard
         assert visit.page.evaluate(OBEYED_ON_THE_PAGE, [wanted]) == [], path
 
 
-def given_marks_everywhere(yard: SyncYard) -> dict[str, str]:
+def given_marks_everywhere(yard: SyncYard, url: str) -> dict[str, str]:
     """Every page that has texts of others, with something that is seen there once they are shown."""
     document: dict[str, Any] = {MARK: [MARK, {MARK: MARK}]}
     yard.runtimes.register(MARK, hostname=MARK, version=MARK, pid=7)
@@ -120,19 +120,11 @@ def given_marks_everywhere(yard: SyncYard) -> dict[str, str]:
     yard.breakers.open(MARK, why=MARK, by=f"human:{MARK}")
     yard.queues.pause(MARK, by=f"human:{MARK}")
     yard.schedules.add("nightly", "every day at 09:00", task={"type": MARK, "title": MARK}, by=f"human:{MARK}")
-    wait_until_counted(yard)
+    count_events(url, lambda: yard.budgets.report(days=1).by_type)
     seen = visible(MARK)
     pages = ("/", "/tasks", "/dags", "/dead-letters", "/approvals", "/agents", "/queues", "/schedules", "/spend")
     ids = (f"/tasks/{each.id}" for each in (dead, done, asking, running))
     return {**dict.fromkeys(pages, seen), **dict.fromkeys(ids, seen), f"/dags/{dag.id}": seen}
-
-
-def wait_until_counted(yard: SyncYard) -> None:
-    """What was spent is in the report once the sweep of some process has counted it."""
-    until = time.monotonic() + PATIENCE / 1000
-    while not yard.budgets.report(days=1).by_type:
-        yard.sweep()
-        assert time.monotonic() < until, "nothing was counted"
 
 
 def given_a_hostile_task(yard: SyncYard, first: int) -> str:

@@ -6,8 +6,9 @@ from playwright.sync_api import expect
 
 from taskyard.sync import SyncYard
 from tests.dashboard.browsing import Visit
-from tests.dashboard.conftest import Enter
-from tests.dashboard.test_hostile import MARK, wait_until_counted
+from tests.dashboard.conftest import Enter, Place
+from tests.dashboard.scenes import count_events
+from tests.dashboard.test_hostile import MARK
 
 VARIANTS = [{"name": "plain", "share": 3}, {"name": "careful", "prompt": "Check each fact. {prompt}"}]
 
@@ -50,9 +51,9 @@ def test_variants_are_set_with_the_command_that_does_the_same(visit: Visit, yard
     assert [each.name for each in stored.variants] == ["only"]
 
 
-def test_queues_and_agents_show_what_they_did_lately(enter: Enter, yard: SyncYard):
+def test_queues_and_agents_show_what_they_did_lately(enter: Enter, place: Place, yard: SyncYard):
     given_a_comparison(yard)
-    wait_until_counted(yard)
+    count_events(place.url, lambda: yard.budgets.report(days=1).by_type)
     visit = enter()
     visit.open("/queues", "Queues")
     words = "16 tasks completed and 0 attempts failed in the last hour"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator
 from typer.main import get_command
 
 from taskyard.api import calls
@@ -17,7 +17,7 @@ from taskyard.cli.main import app
 from taskyard.sync import SyncYard
 from tests.dashboard.browsing import Visit
 from tests.dashboard.scenes import given_a_scene
-from tests.dashboard.test_accessibility import paths
+from tests.dashboard.test_accessibility import walked
 
 # A panel is a card. Its twin is its own or, where it has no title of its own, the page's.
 BARE = """() => [...document.querySelectorAll("main section.card:not([data-type]) > header")]
@@ -30,10 +30,7 @@ CALLS = [each for each in vars(calls).values() if isinstance(each, Call)]
 def test_every_panel_of_every_page_has_a_twin_that_there_is(visit: Visit, yard: SyncYard):
     scene = given_a_scene(yard)
     wrong: dict[str, object] = {}
-    for path in paths(scene):
-        visit.page.goto(visit.address + path)
-        visit.sees_heading("")
-        expect(visit.page.locator("[aria-busy=true], .skeleton")).to_have_count(0)
+    for path in walked(visit, scene):
         bare = [*visit.page.evaluate(BARE), *(["the page"] if visit.page.evaluate(WITHOUT) else [])]
         unreal = [text for twin in _twins(visit) for text in _unreal(visit, twin)]
         if bare or unreal:
