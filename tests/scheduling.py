@@ -5,14 +5,16 @@ longer lets it do.
 """
 
 from pathlib import Path
+from typing import Any
 
 from xdist.scheduler import LoadScopeScheduling  # pyright: ignore[reportMissingTypeStubs]
 
-# What takes longest begins first, so that many short tests fill in at the end.
-_FIRST = ("processes", "dashboard", "model", "server", "seeds", "stores", "worker", "guarantees")
-_LAST = ("core",)
+# What takes longest, or waits for other processes, begins first, so that many short tests fill in at the end.
+_FIRST = ("processes", "dashboard", "docs", "model", "mcp", "mutants", "bench", "cli", "server", "a2a", "worker")
+_LAST = ("stores", "guarantees", "seeds", "api", "features", "core")
 _TESTS = Path(__file__).parent
 _CROWD = "tests/processes/test_many_workers.py"  # as long as all others of its folder together
+_PROGRAMS = "tests/docs/test_papers.py"  # each case is a process of its own, and takes seconds
 # Files whose tests share what takes long to make: see the fixtures of the scope "module".
 _WHOLE = frozenset(
     {
@@ -30,7 +32,7 @@ def rank_of(path: Path) -> int:
     """The place of a test's folder in the order in which tests begin."""
     folder = path.relative_to(_TESTS).parts[0]
     if folder in _LAST:
-        return len(_FIRST) + 1
+        return len(_FIRST) + 1 + _LAST.index(folder)
     return _FIRST.index(folder) if folder in _FIRST else len(_FIRST)
 
 
@@ -43,9 +45,16 @@ def unit_of(test: str) -> str:
         return f"{folder} on {given.partition('-')[0].rstrip(']')}"
     if folder == "processes":  # each starts many processes, which compete for the machine
         return file if file == _CROWD else folder
+    if file == _PROGRAMS:
+        return test
     return file if file in _WHOLE else f"{file}::{function}"
 
 
 class Scheduling(LoadScopeScheduling):
+    def __init__(self, config: Any, log: Any = None) -> None:
+        # By their number of tests, units of one long test would come last, and most processes would have no work then.
+        config.option.loadscopereorder = False
+        super().__init__(config, log)
+
     def _split_scope(self, nodeid: str) -> str:
         return unit_of(nodeid)

@@ -1,8 +1,9 @@
 """Tests that share something costly run in one process, one after the other; what takes longest begins first."""
 
 from pathlib import Path
+from unittest.mock import Mock
 
-from tests.scheduling import rank_of, unit_of
+from tests.scheduling import Scheduling, rank_of, unit_of
 
 HERE = Path(__file__).parents[1]
 
@@ -42,4 +43,19 @@ def test_what_a_file_makes_once_is_made_in_one_process():
 def test_the_longest_begin_and_the_shortest_end():
     folders = sorted(("core", "guarantees", "processes", "cli"), key=lambda name: rank_of(HERE / name / "test_it.py"))
 
-    assert folders == ["processes", "guarantees", "cli", "core"]
+    assert folders == ["processes", "cli", "guarantees", "core"]
+
+
+def test_units_are_given_out_in_that_order_however_many_tests_they_have():
+    long, short = "tests/cli/test_serving.py::test_a_port", "tests/core/test_policy.py::test_a_figure"
+    tests = [long, *(f"{short}[{number}]" for number in range(9))]
+    given: list[int] = []
+    only = Mock(send_runtest_some=given.extend, shutting_down=False)
+    config = Mock(getvalue=Mock(return_value=["popen"]), option=Mock(loadscopereorder=True))
+    scheduling = Scheduling(config, Mock())
+    scheduling.add_node(only)
+    scheduling.add_node_collection(only, tests)
+
+    scheduling.schedule()
+
+    assert [tests[number] for number in given] == tests
