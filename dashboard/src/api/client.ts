@@ -26,3 +26,10 @@ api.use(manners);
 export async function answered<T>(call: Promise<{ data?: T }>): Promise<T> {
   return (await call).data as T;
 }
+
+/** A large answer is read in one turn and compared with the one before in the next, so that a frame fits between them. */
+export function nextTurn(): Promise<void> {
+  return new Promise((go) => {
+    setTimeout(go);
+  });
+}

@@ -1,7 +1,7 @@
 /** DAGs: the list, one with its tasks, and what can be done to it. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 
-import { answered, api, type Shapes } from "./client";
+import { answered, api, nextTurn, type Shapes } from "./client";
 import { likeTask, type Draft, type Original } from "./new-work";
 
 export type Dag = Shapes["Dag"];
@@ -75,7 +75,11 @@ export function likeDag({ title, tags, budget_ceiling_usd: ceiling }: Whole, tas
 export function dag(id: string) {
   return queryOptions({
     queryKey: ["dag", id],
-    queryFn: ({ signal }) => answered(api.GET("/api/dags/{dag_id}", { params: { path: { dag_id: id } }, signal })),
+    queryFn: async ({ signal }) => {
+      const found = await answered(api.GET("/api/dags/{dag_id}", { params: { path: { dag_id: id } }, signal }));
+      await nextTurn();
+      return found;
+    },
     // A large DAG is a large answer: no more often than people look.
     meta: { changesWith: (event) => event.dag_id === id, pace: 1_500 },
   });

@@ -23,17 +23,19 @@ export type BoxNode = Node<BoxData>;
 export interface Marks {
   path: readonly string[];
   current: string | null;
+  isInSight: (place: Place) => boolean;
 }
 
 // What is given need not be measured: without it, every box would be drawn once, also those that are not in sight.
 const SIZE = { width: BOX_WIDTH, height: BOX_HEIGHT };
 const KNOWN = { ...SIZE, measured: SIZE, handles: [] };
 
-export function flowNodes(drawing: Drawing, places: ReadonlyMap<string, Place>, { path, current }: Marks): BoxNode[] {
+export function flowNodes(drawing: Drawing, places: ReadonlyMap<string, Place>, marks: Marks): BoxNode[] {
+  const { path, current, isInSight } = marks;
   const critical = new Set(path);
   return drawing.boxes.flatMap((box) => {
     const position = places.get(box.id);
-    if (position === undefined) return []; // it came after this layout was made: the next one has it
+    if (position === undefined || !isInSight(position)) return [];
     const look = [
       toneOf(loudest(box.tasks)),
       box.tasks.some((task) => critical.has(task.id)) && "critical",

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 
-import { collapse } from "./collapse";
+import { collapse, stacksOf } from "./collapse";
 import { foldedIn, foldsOf } from "./fold";
-import type { GraphEdge, GraphTask } from "./shape";
+import { depthsOf, neighboursOf, type GraphEdge, type GraphTask } from "./shape";
 
 function task(id: string): GraphTask {
   return { id, title: id, type: id, status: "ready" } as unknown as GraphTask;
@@ -23,8 +23,14 @@ const EDGES = [
   edge("y", "z"),
 ];
 
+const IDS = TASKS.map(({ id }) => id);
+
+function folds(edges: readonly GraphEdge[]) {
+  return foldsOf(edges, neighboursOf(IDS, edges));
+}
+
 test("what a task has spawned is a fold, with what that has spawned, and so is a long chain", () => {
-  expect(Object.fromEntries(foldsOf(TASKS, EDGES))).toEqual({
+  expect(Object.fromEntries(folds(EDGES))).toEqual({
     plan: ["plan", "a", "b", "c"],
     b: ["b", "c"],
     w: ["w", "x", "y", "z"],
@@ -33,23 +39,23 @@ test("what a task has spawned is a fold, with what that has spawned, and so is a
 
 test("a chain ends where something else joins or leaves it", () => {
   expect(
-    foldsOf(TASKS, [...EDGES.slice(0, 4), edge("w", "x"), edge("x", "y"), edge("y", "z"), edge("y", "ship")]).has("w"),
+    folds([...EDGES.slice(0, 4), edge("w", "x"), edge("x", "y"), edge("y", "z"), edge("y", "ship")]).has("w"),
   ).toBe(false);
 });
 
 test("of folds within each other the larger is drawn", () => {
-  const folds = foldsOf(TASKS, EDGES);
+  const all = folds(EDGES);
 
-  expect(foldedIn(folds, new Set(["b", "plan"])).get("c")).toBe("plan");
-  expect(foldedIn(folds, new Set(["b"])).get("c")).toBe("b");
+  expect(foldedIn(all, new Set(["b", "plan"])).get("c")).toBe("plan");
+  expect(foldedIn(all, new Set(["b"])).get("c")).toBe("b");
 });
 
 test("a fold is one box, and lines that stay inside of it are not drawn", () => {
   const { boxes, links, boxOf } = collapse(
-    TASKS,
+    stacksOf(TASKS, depthsOf(IDS, neighboursOf(IDS, EDGES))),
     EDGES,
     () => false,
-    foldedIn(foldsOf(TASKS, EDGES), new Set(["plan", "w"])),
+    foldedIn(folds(EDGES), new Set(["plan", "w"])),
   );
 
   expect(boxes.map(({ id, tasks, isFold }) => [id, tasks.length, isFold])).toEqual([

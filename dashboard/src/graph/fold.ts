@@ -1,15 +1,15 @@
 /** Sub-graphs that can be drawn as one box: what a task has spawned, and long chains. Nothing here draws. */
-import { neighboursOf, type GraphEdge, type GraphTask } from "./shape";
+import type { GraphEdge, Neighbours } from "./shape";
 
 const SHORTEST_CHAIN = 4; // tasks
 
 /** The tasks of each sub-graph, by its first task, which is one of them. */
 export type Folds = ReadonlyMap<string, readonly string[]>;
 
-export function foldsOf(tasks: readonly GraphTask[], edges: readonly GraphEdge[]): Folds {
+export function foldsOf(edges: readonly GraphEdge[], neighbours: Neighbours): Folds {
   const folds = spawnedBy(edges);
   const spawned = new Set([...folds.values()].flat());
-  for (const chain of chainsOf(tasks, edges)) {
+  for (const chain of chainsOf(neighbours)) {
     const [first] = chain;
     if (first !== undefined && !chain.some((id) => spawned.has(id))) folds.set(first, chain);
   }
@@ -32,20 +32,17 @@ function reached(root: string, children: ReadonlyMap<string, readonly string[]>)
 }
 
 /** Tasks of which each has nothing but the next behind it, and nothing but the one before in front of it. */
-function chainsOf(tasks: readonly GraphTask[], edges: readonly GraphEdge[]): string[][] {
-  const { parents, children } = neighboursOf(
-    tasks.map(({ id }) => id),
-    edges,
-  );
+function chainsOf({ parents, children }: Neighbours): string[][] {
+  const ids = [...parents.keys()];
   const only = (ids: readonly string[] | undefined) => (ids?.length === 1 ? ids[0] : undefined);
   const nextOf = (id: string) => {
     const next = only(children.get(id));
     return next !== undefined && only(parents.get(next)) === id ? next : undefined;
   };
-  const followers = new Set(tasks.map(({ id }) => nextOf(id)));
-  return tasks
-    .filter(({ id }) => !followers.has(id))
-    .map(({ id }) => {
+  const followers = new Set(ids.map(nextOf));
+  return ids
+    .filter((id) => !followers.has(id))
+    .map((id) => {
       const chain = [id];
       for (let next = nextOf(id); next !== undefined; next = nextOf(next)) chain.push(next);
       return chain;

@@ -10,7 +10,7 @@ import { useWindow } from "@/parts/window";
 
 import "./graph.css";
 import { secondsOf, type GraphTask } from "./shape";
-import { placeOf, spanOf, ticksOf, type Span } from "./timescale";
+import { extentOf, placeOf, spanOf, ticksOf, type Span } from "./timescale";
 import { standing, toneOf } from "./words";
 
 interface Props {
@@ -31,7 +31,8 @@ export function Gantt({ tasks, path, current, onCurrent }: Props) {
   const ordered = useMemo(() => tasks.toSorted((a, b) => begin(a) - begin(b) || a.id.localeCompare(b.id)), [tasks]);
   const critical = useMemo(() => new Set(path), [path]);
   const { first, end } = useWindow(frame, ordered.length, ROW, ROW);
-  const whole = spanOf(tasks, now);
+  const extent = useMemo(() => extentOf(tasks), [tasks]);
+  const whole = spanOf(extent, now);
   return (
     <div className="graph">
       <div className="graph-bar">

@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
 
-import { collapse } from "./collapse";
+import { collapse, stacksOf } from "./collapse";
 import { layout } from "./layout";
 import { stepFrom } from "./moving";
 import { depthsOf, descendantsOf, neighboursOf, type GraphEdge, type GraphTask } from "./shape";
 import { boundsOf } from "./shapes";
-import { placeOf, ticksOf } from "./timescale";
+import { tileOf } from "./sight";
+import { extentOf, placeOf, spanOf, ticksOf } from "./timescale";
 
 const NOON = Date.parse("2026-11-15T12:00:00Z");
 
@@ -39,6 +40,11 @@ function wideGraph(count: number): { tasks: GraphTask[]; edges: GraphEdge[] } {
   return { tasks, edges };
 }
 
+function stacked(tasks: GraphTask[], edges: GraphEdge[]): Map<string, GraphTask[]> {
+  const ids = tasks.map(({ id }) => id);
+  return stacksOf(tasks, depthsOf(ids, neighboursOf(ids, edges)));
+}
+
 test("a task is one deeper than the deepest of its parents", () => {
   const edges = [...needs("b", "a"), ...needs("c", "a", "b")];
 
@@ -47,6 +53,21 @@ test("a task is one deeper than the deepest of its parents", () => {
     ["b", 1],
     ["c", 2],
   ]);
+});
+
+test("a pair with edges of two kinds is a pair once", () => {
+  const twice = [...needs("b", "a"), { parent: "a", child: "b", kind: "spawned" }];
+
+  expect(neighboursOf(["a", "b"], twice)).toEqual({
+    parents: new Map([
+      ["a", []],
+      ["b", ["a"]],
+    ]),
+    children: new Map([
+      ["a", ["b"]],
+      ["b", []],
+    ]),
+  });
 });
 
 test("what follows a task is named once, however many ways lead to it", () => {
@@ -58,9 +79,10 @@ test("what follows a task is named once, however many ways lead to it", () => {
 
 test("alike tasks are drawn as one stack until it is opened", () => {
   const { tasks, edges } = wideGraph(100);
+  const stacks = stacked(tasks, edges);
 
-  const closed = collapse(tasks, edges, () => false);
-  const open = collapse(tasks, edges, () => true);
+  const closed = collapse(stacks, edges, () => false);
+  const open = collapse(stacks, edges, () => true);
 
   expect(closed.boxes).toHaveLength(8);
   expect(closed.links.reduce((sum, link) => sum + link.count, 0)).toBe(edges.length);
@@ -69,7 +91,7 @@ test("alike tasks are drawn as one stack until it is opened", () => {
 });
 
 test("two tasks that are alike are no stack", () => {
-  expect(collapse([task("a"), task("b")], [], () => false).boxes.map((box) => box.id)).toEqual(["a", "b"]);
+  expect(collapse(stacked([task("a"), task("b")], []), [], () => false).boxes.map((box) => box.id)).toEqual(["a", "b"]);
 });
 
 test.each([
@@ -121,4 +143,22 @@ test("right and left follow the lines, up and down stay at a depth", () => {
 test("the Gantt chart's line has round numbers under it, and about as many as were asked for", () => {
   expect(ticksOf({ from: 0, until: 95_000 }, 8)).toEqual([0, 15, 30, 45, 60, 75, 90]);
   expect(placeOf(NOON, { from: NOON - 1000, until: NOON + 3000 })).toBe(0.25);
+});
+
+test("a tile of what is looked at is as large as the screen or larger, and stays while somebody moves a little", () => {
+  const screen = { width: 800, height: 600 };
+
+  expect(tileOf({ ...screen, transform: [0, 0, 0.9] })).toBe("[0,0,1600,1200]");
+  expect(tileOf({ ...screen, transform: [-100, -50, 0.8] })).toBe("[0,0,1600,1200]");
+  expect(tileOf({ ...screen, transform: [10, -1300, 1] })).toBe("[-1,2,800,600]");
+});
+
+test("a DAG lasts until its last task has ended, or until now while one has not", () => {
+  const ended = [task("a", { ended_at: "2026-11-15T11:30:00Z" }), task("b", { ended_at: "2026-11-15T11:10:00Z" })];
+
+  expect(spanOf(extentOf(ended), NOON).until).toBe(Date.parse("2026-11-15T11:30:00Z"));
+  expect(spanOf(extentOf([...ended, task("c")]), NOON)).toEqual({
+    from: Date.parse("2026-11-15T11:00:00Z"),
+    until: NOON,
+  });
 });

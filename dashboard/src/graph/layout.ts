@@ -13,8 +13,8 @@ export type Direction = "right" | "down"; // where lines lead
 
 export interface Plan {
   direction: Direction;
-  boxes: string[];
-  links: { from: string; to: string }[];
+  boxes: readonly string[];
+  links: readonly { from: string; to: string }[];
 }
 
 export interface Place {
@@ -82,7 +82,11 @@ function placed(columns: string[][], direction: Direction, longest: number): Map
   return places;
 }
 
-function columnsOf(boxes: string[], parents: Map<string, string[]>, children: Map<string, string[]>): string[][] {
+function columnsOf(
+  boxes: readonly string[],
+  parents: Map<string, string[]>,
+  children: Map<string, string[]>,
+): string[][] {
   const waitsFor = new Map(boxes.map((box) => [box, parents.get(box)?.length ?? 0]));
   let column = boxes.filter((box) => waitsFor.get(box) === 0);
   const columns: string[][] = [];

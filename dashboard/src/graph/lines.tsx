@@ -1,7 +1,9 @@
 /** The lines between the boxes. All that look alike are one shape: thousands cost no more to draw than a few. */
 import { memo } from "react";
 
-import { linkOf, type Drawing, type Link } from "./collapse";
+import { gathered } from "@/parts/gather";
+
+import type { Drawing, Link } from "./collapse";
 import { BOX_HEIGHT, BOX_WIDTH, type Direction, type Place } from "./layout";
 
 interface LinesProps {
@@ -17,19 +19,21 @@ const SLIGHTEST = 24; // bend
 const MANY = 300; // lines are fainter beyond, or they would cover each other
 
 export const Lines = memo(function Lines({ drawing: { links, boxOf }, places, path, direction }: LinesProps) {
-  const critical = new Set(
-    path.slice(1).map((id, index) => linkOf(boxOf.get(path[index] ?? "") ?? "", boxOf.get(id) ?? "")),
+  const followers = gathered(
+    path.slice(1).map((id, index) => ({ from: boxOf.get(path[index] ?? ""), to: boxOf.get(id) })),
+    ({ from }) => from ?? "",
   );
-  const shapeOf = (wanted: (link: Link) => boolean) =>
-    links
-      .filter(wanted)
-      .map((link) => curve(link, places, direction))
-      .join("");
+  const isCritical = ({ from, to }: Link) => followers.get(from)?.some((step) => step.to === to) ?? false;
+  const alike = gathered(links, (link) => (isCritical(link) ? "critical" : link.kind === "depends" ? "" : "spawned"));
   return (
     <g className={links.length > MANY ? "graph-lines many" : "graph-lines"}>
-      <path d={shapeOf(({ id, kind }) => kind === "depends" && !critical.has(id))} />
-      <path className="spawned" d={shapeOf(({ id, kind }) => kind !== "depends" && !critical.has(id))} />
-      <path className="critical" d={shapeOf(({ id }) => critical.has(id))} />
+      {["", "spawned", "critical"].map((look) => (
+        <path
+          key={look}
+          className={look}
+          d={(alike.get(look) ?? []).map((link) => curve(link, places, direction)).join("")}
+        />
+      ))}
     </g>
   );
 });

@@ -28,17 +28,17 @@ export interface Neighbours {
 export function neighboursOf(ids: readonly string[], edges: readonly GraphEdge[]): Neighbours {
   const parents = new Map(ids.map((id) => [id, [] as string[]]));
   const children = new Map(ids.map((id) => [id, [] as string[]]));
-  const seen = new Set<string>(); // a task may have ten thousand children: no list is searched
   for (const { parent, child } of edges) {
     const above = parents.get(child);
     const below = children.get(parent);
-    const pair = `${parent} ${child}`;
-    if (above && below && !seen.has(pair)) {
-      seen.add(pair);
+    if (above && below) {
       above.push(parent);
       below.push(child);
     }
   }
+  // A pair may have edges of two kinds. A task may have ten thousand children: no list is searched.
+  for (const lists of [parents, children])
+    for (const [id, list] of lists) if (list.length > 1) lists.set(id, [...new Set(list)]);
   return { parents, children };
 }
 

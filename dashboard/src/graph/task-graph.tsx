@@ -13,6 +13,7 @@ import "@xyflow/react/dist/style.css";
 import { LocateFixed } from "lucide-react";
 import {
   useCallback,
+  useDeferredValue,
   useEffect,
   useEffectEvent,
   useMemo,
@@ -29,15 +30,17 @@ import { useMedia } from "@/parts/media";
 
 import { COLLAPSED_FROM, collapse, FOLD, stacksOf, type Drawing } from "./collapse";
 import { flowNodes, NODE_TYPES, type BoxNode } from "./drawing";
-import { foldedIn, foldsOf } from "./fold";
+import { foldedIn } from "./fold";
 import "./graph.css";
-import { BOX_HEIGHT, BOX_WIDTH, type Direction, type Place, type Plan } from "./layout";
+import { BOX_HEIGHT, BOX_WIDTH, type Place } from "./layout";
 import { Lines } from "./lines";
 import { stepFrom } from "./moving";
 import { neighboursOf, type GraphEdge, type GraphTask } from "./shape";
 import { boundsOf, boxAt, Shapes } from "./shapes";
+import { useSight } from "./sight";
 import { SmallMap } from "./small-map";
-import { useLayout } from "./use-layout";
+import { useLayout, type Laid } from "./use-layout";
+import { useShape, type Shape } from "./use-shape";
 import { inWords } from "./words";
 
 interface Props {
@@ -52,31 +55,40 @@ const FAR = 0.5; // below this zoom text is too small to read, and not drawn
 const SKETCHED_FROM = 150; // more boxes than this are mere shapes from afar: elements for them all would take seconds
 
 export function TaskGraph(props: Props) {
+  const shape = useShape(props.tasks, props.edges);
+  if (shape === null) return <LayingOut />;
   return (
     <ReactFlowProvider>
-      <Graph {...props} />
+      <Graph {...props} shape={shape} />
     </ReactFlowProvider>
   );
 }
 
-function Graph({ tasks, edges, path, current, onCurrent }: Props) {
+function LayingOut() {
+  return (
+    <p className="graph-empty" role="status">
+      {say("Laying out…")}
+    </p>
+  );
+}
+
+function Graph({ tasks, edges, shape: { depths, folds }, path, current, onCurrent }: Props & { shape: Shape }) {
   const [isWhole, setWhole] = useState(tasks.length <= COLLAPSED_FROM);
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
-  const stacks = useMemo(() => stacksOf(tasks, edges), [tasks, edges]);
+  const stacks = useMemo(() => stacksOf(tasks, depths), [tasks, depths]);
   // A task that is looked at must be seen: its stack is open.
   const looked =
     current === null ? undefined : [...stacks].find(([, alike]) => alike.some(({ id }) => id === current))?.[0];
-  const folds = useMemo(() => foldsOf(tasks, edges), [tasks, edges]);
   const [folded, setFolded] = useState<ReadonlySet<string>>(new Set());
   const drawing = useMemo(() => {
     const within = foldedIn(folds, folded);
     const isOpen = (stack: string) => isWhole || stack === looked || opened.has(stack);
-    return collapse(tasks, edges, isOpen, within);
-  }, [tasks, edges, isWhole, looked, opened, folds, folded]);
+    return collapse(stacks, edges, isOpen, within);
+  }, [stacks, edges, isWhole, looked, opened, folds, folded]);
   const [follows, setFollows] = useState(true);
   const running = useMemo(() => runningIn(drawing), [drawing]);
   const direction = useMedia("(max-width: 48rem)") ? "down" : "right";
-  const places = useLayout(useMemo(() => planOf(drawing, direction), [drawing, direction]));
+  const laid = useLayout(drawing, direction);
   return (
     <div className="graph">
       <div className="graph-bar">
@@ -115,15 +127,11 @@ function Graph({ tasks, edges, path, current, onCurrent }: Props) {
           </button>
         )}
       </div>
-      {places === null ? (
-        <p className="graph-empty" role="status">
-          {say("Laying out…")}
-        </p>
+      {laid === null ? (
+        <LayingOut />
       ) : (
         <Canvas
-          drawing={drawing}
-          places={places}
-          direction={direction}
+          {...laid}
           path={path}
           current={current}
           onCurrent={onCurrent}
@@ -142,10 +150,7 @@ function Graph({ tasks, edges, path, current, onCurrent }: Props) {
   );
 }
 
-interface CanvasProps extends Pick<Props, "path" | "current" | "onCurrent"> {
-  drawing: Drawing;
-  places: ReadonlyMap<string, Place>;
-  direction: Direction;
+interface CanvasProps extends Laid, Pick<Props, "path" | "current" | "onCurrent"> {
   onOpen: (box: string) => void;
   onFold: (taskId: string) => void;
   running: string | null; // the box to keep in view
@@ -168,14 +173,16 @@ function Canvas({
   const { setCenter, getZoom, zoomIn, zoomOut, screenToFlowPosition } = useReactFlow();
   const isFar = useStore((state) => state.transform[2] < FAR);
   const marked = focused ?? current;
+  // The map in the corner is drawn when there is time: it would double the time of a frame.
+  const mapped = useDeferredValue(useMemo(() => ({ boxes: drawing.boxes, places }), [drawing, places]));
   const { fit, isFitted, onMove } = useFitting(places, onMoved);
   useKeptInView(running, places, isFitted);
+  const isInSight = useSight();
   const isSketched = drawing.boxes.length > SKETCHED_FROM && (isFar || !isFitted);
   const nodes = useMemo(
-    () => (isSketched ? [] : flowNodes(drawing, places, { path, current: marked })),
-    [isSketched, drawing, places, path, marked],
+    () => (isSketched ? [] : flowNodes(drawing, places, { path, current: marked, isInSight })),
+    [isSketched, drawing, places, path, marked, isInSight],
   );
-  const around = useMemo(() => neighboursOfBoxes(drawing), [drawing]);
 
   function activate(id: string): void {
     setFocused(id);
@@ -206,7 +213,7 @@ function Canvas({
   }
 
   function move(event: KeyboardEvent): void {
-    const next = stepFrom(marked, event.key, places, around, direction);
+    const next = stepFrom(marked, event.key, places, neighboursOfBoxes(drawing), direction);
     const place = next === null ? undefined : places.get(next);
     if (next === null || place === undefined) return;
     event.preventDefault();
@@ -255,7 +262,7 @@ function Canvas({
         </ViewportPortal>
         <Background gap={24} />
         <Controls showInteractive={false} onFitView={fit} />
-        <SmallMap boxes={drawing.boxes} places={places} path={path} />
+        <SmallMap boxes={mapped.boxes} places={mapped.places} path={path} />
       </ReactFlow>
       <p className="sr-only" aria-live="polite">
         {box && inWords(box, serverNow(), path)}
@@ -331,10 +338,6 @@ function Legend() {
       </span>
     </p>
   );
-}
-
-function planOf({ boxes, links }: Drawing, direction: Direction): Plan {
-  return { direction, boxes: boxes.map(({ id }) => id), links: links.map(({ from, to }) => ({ from, to })) };
 }
 
 function neighboursOfBoxes({ boxes, links }: Drawing) {

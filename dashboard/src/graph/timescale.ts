@@ -9,11 +9,23 @@ export interface Span {
   until: number;
 }
 
-/** From the first thing that happened to the last, or to now where something still goes on. */
-export function spanOf(tasks: readonly GraphTask[], now: number): Span {
-  const from = Math.min(...tasks.map((task) => Date.parse(task.created_at)));
-  const until = Math.max(...tasks.map((task) => (task.ended_at === null ? now : Date.parse(task.ended_at))));
-  return { from, until: Math.max(until, from + SHORTEST) };
+export interface Extent {
+  from: number;
+  last: number | null; // null: something still goes on
+}
+
+/** From the first thing that happened to the last: read once, however often the clock ticks. */
+export function extentOf(tasks: readonly GraphTask[]): Extent {
+  const extent: Extent = { from: Infinity, last: -Infinity };
+  for (const { created_at: created, ended_at: ended } of tasks) {
+    extent.from = Math.min(extent.from, Date.parse(created));
+    extent.last = ended === null || extent.last === null ? null : Math.max(extent.last, Date.parse(ended));
+  }
+  return extent;
+}
+
+export function spanOf({ from, last }: Extent, now: number): Span {
+  return { from, until: Math.max(last ?? now, from + SHORTEST) };
 }
 
 /** Where on the line a time is: 0 at its beginning, 1 at its end. */

@@ -1,33 +1,59 @@
-/** Places for boxes, made in the worker; the latest plan wins. */
-import { useEffect, useRef, useState } from "react";
+/** Places for the boxes of a drawing, made in the worker; the latest drawing wins. */
+import { useEffect, useMemo, useRef, useState } from "react";
 
-import type { Place, Plan } from "./layout";
+import { useUnchanged } from "@/parts/unchanged";
 
-interface Answer {
-  turn: number;
+import type { Drawing } from "./collapse";
+import type { Direction, Place, Plan } from "./layout";
+
+interface Made {
+  plan: Plan;
   places: Map<string, Place>;
 }
 
-/** Null until the first layout is there. While a new one is being made, the old one is answered. */
-export function useLayout(plan: Plan): Map<string, Place> | null {
-  const [places, setPlaces] = useState<Map<string, Place> | null>(null);
+export interface Laid {
+  drawing: Drawing;
+  places: ReadonlyMap<string, Place>;
+  direction: Direction;
+}
+
+/** The drawing with its places; the one before until they are made, and null until the first are. */
+export function useLayout(drawing: Drawing, direction: Direction): Laid | null {
+  const plan = usePlan(drawing, direction);
+  const [made, setMade] = useState<Made | null>(null);
+  const [before, setBefore] = useState(drawing);
   const worker = useRef<Worker | null>(null);
-  const turn = useRef(0);
+  const asked = useRef({ turn: 0, plan });
 
   useEffect(() => {
     const started = new Worker(new URL("./layout.worker.ts", import.meta.url), { type: "module" });
     worker.current = started;
-    started.addEventListener("message", ({ data }: MessageEvent<Answer>) => {
-      if (data.turn === turn.current) setPlaces(data.places);
+    started.addEventListener("message", ({ data }: MessageEvent<{ turn: number; places: Made["places"] }>) => {
+      if (data.turn === asked.current.turn) setMade({ plan: asked.current.plan, places: data.places });
     });
     return () => started.terminate();
   }, []);
 
-  // Live states change the boxes many times a minute, their shape hardly ever: only a new shape is laid out.
-  const shape = JSON.stringify(plan);
   useEffect(() => {
-    turn.current += 1;
-    worker.current?.postMessage({ turn: turn.current, plan: JSON.parse(shape) as Plan });
-  }, [shape]);
-  return places;
+    asked.current = { turn: asked.current.turn + 1, plan };
+    worker.current?.postMessage(asked.current);
+  }, [plan]);
+
+  const isMade = made?.plan === plan;
+  if (isMade && before !== drawing) setBefore(drawing);
+  return made && { drawing: isMade ? drawing : before, places: made.places, direction: made.plan.direction };
+}
+
+/** Live states change the boxes many times a minute, their shape hardly ever: only a new shape is a new plan. */
+function usePlan({ boxes, links }: Drawing, direction: Direction): Plan {
+  const ids = useUnchanged(boxes.map(({ id }) => id));
+  const lines = useUnchanged(links, isSameLine);
+  return useMemo(
+    () => ({ direction, boxes: ids, links: lines.map(({ from, to }) => ({ from, to })) }),
+    [direction, ids, lines],
+  );
+}
+
+function isSameLine(one: Plan["links"][number], other: Plan["links"][number]): boolean {
+  return one.from === other.from && one.to === other.to;
 }

@@ -52,7 +52,7 @@ export const graph = {
   More: "Mehr",
   Look: "Ansehen",
   "Look at {task}": "{task} ansehen",
-  "Show {some} more of {tasks}": "{some} weitere von {tasks} zeigen",
+  "Tasks of the DAG": "Aufgaben des DAGs",
   "Needed by": "Gebraucht von",
   anyone: "beliebig",
   Began: "Begonnen",

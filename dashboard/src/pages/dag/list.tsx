@@ -1,5 +1,5 @@
 /** The tasks of a DAG as a table: for those who would rather read, and for screen readers. */
-import { useState } from "react";
+import { memo, useMemo, useRef } from "react";
 import { Link } from "react-router";
 
 import { nameOf } from "@/actions/subject";
@@ -8,6 +8,7 @@ import { say } from "@/language/say";
 import { Money } from "@/parts/money";
 import { StatusBadge } from "@/parts/status";
 import { Lasted } from "@/parts/time";
+import { useWindow } from "@/parts/window";
 
 interface ListProps {
   tasks: readonly DagTask[];
@@ -15,14 +16,17 @@ interface ListProps {
   onCurrent: (taskId: string) => void;
 }
 
-const AT_ONCE = 200; // rows
+const ROW = 40; // pixels
+const HEAD = 33;
 
+/** Any number of tasks: only those in sight are on the page. Empty rows above and below hold the room of the others. */
 export function List({ tasks, path, onCurrent }: ListProps) {
-  const [shown, setShown] = useState(AT_ONCE);
-  const critical = new Set(path);
+  const frame = useRef<HTMLDivElement>(null);
+  const critical = useMemo(() => new Set(path), [path]);
+  const { first, end } = useWindow(frame, tasks.length, ROW, HEAD);
   return (
-    <div className="table-frame dag-list">
-      <table className="table">
+    <div ref={frame} className="table-frame dag-list" tabIndex={0} role="region" aria-label={say("Tasks of the DAG")}>
+      <table className="table" aria-rowcount={tasks.length + 1}>
         <thead>
           <tr>
             <th>{say("Task")}</th>
@@ -38,44 +42,62 @@ export function List({ tasks, path, onCurrent }: ListProps) {
           </tr>
         </thead>
         <tbody>
-          {tasks.slice(0, shown).map((task) => (
-            <tr key={task.id}>
-              <td>
-                <Link className="row-name" to={`/tasks/${task.id}`}>
-                  {nameOf(task)}
-                </Link>{" "}
-                {critical.has(task.id) && <span className="chip">{say("critical path")}</span>}
-              </td>
-              <td>{task.type}</td>
-              <td>
-                <StatusBadge status={task.status} word={task.state} />
-              </td>
-              <td>{task.agent ?? <span className="quiet">—</span>}</td>
-              <td className="number">{task.attempts}</td>
-              <td className="number">
-                <Lasted from={task.started_at} to={task.ended_at} />
-              </td>
-              <td className="number">
-                <Money usd={task.cost_usd} />
-              </td>
-              <td>
-                <button type="button" className="button small" onClick={() => onCurrent(task.id)}>
-                  <span aria-hidden>{say("Look")}</span>
-                  <span className="sr-only">{say("Look at {task}", { task: nameOf(task) })}</span>
-                </button>
-              </td>
-            </tr>
+          <Room rows={first} />
+          {tasks.slice(first, end).map((task, place) => (
+            <Row
+              key={task.id}
+              task={task}
+              index={first + place}
+              isCritical={critical.has(task.id)}
+              onCurrent={onCurrent}
+            />
           ))}
+          <Room rows={tasks.length - end} />
         </tbody>
       </table>
-      {tasks.length > shown && (
-        <button type="button" className="button dag-more" onClick={() => setShown(shown + AT_ONCE)}>
-          {say("Show {some} more of {tasks}", {
-            some: Math.min(AT_ONCE, tasks.length - shown),
-            tasks: tasks.length - shown,
-          })}
-        </button>
-      )}
     </div>
   );
 }
+
+/** As much room as so many rows would take. */
+function Room({ rows }: { rows: number }) {
+  return rows > 0 && <tr className="dag-list-room" aria-hidden style={{ height: rows * ROW }} />;
+}
+
+interface RowProps {
+  task: DagTask;
+  index: number;
+  isCritical: boolean;
+  onCurrent: (taskId: string) => void;
+}
+
+const Row = memo(function Row({ task, index, isCritical, onCurrent }: RowProps) {
+  return (
+    <tr aria-rowindex={index + 2} style={{ height: ROW }}>
+      <td>
+        <Link className="row-name" to={`/tasks/${task.id}`}>
+          {nameOf(task)}
+        </Link>{" "}
+        {isCritical && <span className="chip">{say("critical path")}</span>}
+      </td>
+      <td>{task.type}</td>
+      <td>
+        <StatusBadge status={task.status} word={task.state} />
+      </td>
+      <td>{task.agent ?? <span className="quiet">—</span>}</td>
+      <td className="number">{task.attempts}</td>
+      <td className="number">
+        <Lasted from={task.started_at} to={task.ended_at} />
+      </td>
+      <td className="number">
+        <Money usd={task.cost_usd} />
+      </td>
+      <td>
+        <button type="button" className="button small" onClick={() => onCurrent(task.id)}>
+          <span aria-hidden>{say("Look")}</span>
+          <span className="sr-only">{say("Look at {task}", { task: nameOf(task) })}</span>
+        </button>
+      </td>
+    </tr>
+  );
+});

@@ -1,6 +1,7 @@
 /** The task that is looked at: how it stands, why it waits, what is before and after it, and what can be done. */
 import { useQuery } from "@tanstack/react-query";
 import { ArrowUpRight, X } from "lucide-react";
+import { useMemo } from "react";
 import { Link } from "react-router";
 
 import { CancelTask } from "@/actions/cancel";
@@ -28,9 +29,13 @@ interface PanelProps {
 }
 
 export function Panel({ dag, task, isCritical, onClose, onGo }: PanelProps) {
-  const { parents, children } = neighboursOf(
-    dag.tasks.map(({ id }) => id),
-    dag.edges,
+  const { parents, children } = useMemo(
+    () =>
+      neighboursOf(
+        dag.tasks.map(({ id }) => id),
+        dag.edges,
+      ),
+    [dag],
   );
   return (
     <aside className="card dag-panel" aria-label={say("Task")}>
@@ -104,7 +109,8 @@ const SHOWN = 8;
 
 function Near({ title, ids, dag, onGo }: { title: string; ids: string[]; dag: Dag; onGo: (taskId: string) => void }) {
   if (ids.length === 0) return null;
-  const tasks = dag.tasks.filter(({ id }) => ids.includes(id));
+  const wanted = new Set(ids);
+  const tasks = dag.tasks.filter(({ id }) => wanted.has(id));
   return (
     <section>
       <h3>

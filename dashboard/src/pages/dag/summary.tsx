@@ -1,9 +1,8 @@
 /** How a DAG stands, in one line: how much is done, how long it takes, what it costs. */
-import type { ReactNode } from "react";
+import { useMemo, type ReactNode } from "react";
 
 import type { Dag } from "@/api/dags";
-import type { GraphTask } from "@/graph/shape";
-import { spanOf } from "@/graph/timescale";
+import { extentOf, spanOf } from "@/graph/timescale";
 import { countsOf, toneOf } from "@/graph/words";
 import { say } from "@/language/say";
 import { useNow } from "@/live/clock";
@@ -22,7 +21,9 @@ export function Summary({ dag, status, onStatus }: SummaryProps) {
   const path = dag.critical_path;
   const isOver = dag.status !== "running" && dag.status !== "pending";
   const done = dag.counts["completed"] ?? 0;
-  const { from, until } = spanOf(dag.tasks, now);
+  const extent = useMemo(() => extentOf(dag.tasks), [dag.tasks]);
+  const counts = useMemo(() => countsOf(dag.tasks), [dag.tasks]);
+  const { from, until } = spanOf(extent, now);
   return (
     <div className="card dag-summary">
       <div className="dag-figures">
@@ -49,9 +50,9 @@ export function Summary({ dag, status, onStatus }: SummaryProps) {
           <Money usd={dag.reserved_usd} />
         </Figure>
       </div>
-      <Progress tasks={dag.tasks} />
+      <Progress counts={counts} />
       <ul className="chips dag-counts" aria-label={say("Tasks by status")}>
-        {countsOf(dag.tasks).map(([each, number]) => (
+        {counts.map(([each, number]) => (
           <li key={each}>
             <button
               type="button"
@@ -78,11 +79,10 @@ function Figure({ name, children }: { name: string; children: ReactNode }) {
   );
 }
 
-function Progress({ tasks }: { tasks: readonly GraphTask[] }) {
-  const done = countsOf(tasks).toReversed();
+function Progress({ counts }: { counts: readonly [string, number][] }) {
   return (
     <div className="dag-progress" aria-hidden="true">
-      {done.map(([status, number]) => (
+      {counts.toReversed().map(([status, number]) => (
         <span key={status} className={toneOf(status)} style={{ flexGrow: number }} />
       ))}
     </div>
