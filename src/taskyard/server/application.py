@@ -56,6 +56,7 @@ from taskyard.server.routes import (
     variants,
     verify,
 )
+from taskyard.server.routing import RouteIndex
 from taskyard.server.time_header import TellingTime
 
 GROUPS = (
@@ -104,6 +105,7 @@ def application(serving: Serving) -> FastAPI:
     app.add_middleware(Watching)  # the last one added is around the others
     app.openapi = document  # made when it is first asked for: that takes as long as all else that a server starts with
     app.add_route(DOCS.path, manual, include_in_schema=False)
+    app.router.routes.insert(0, RouteIndex(app.router.routes))
     app.router.routes += [*mount_routes(), MetadataRoute(), StartRoute(), CallbackRoute(), PageRoute(Pages(BUILT))]
     app.router.lifespan_context = partial(_running, serving.mounts)
     return app
