@@ -27,8 +27,13 @@ OF_EVERY_STORE = frozenset(
         *("test_audit", "test_workspaces"),
     }
 )
-# Tests of workers that use a second connection to the store, which each store opens in its own way.
-OF_EVERY_CONNECTION = frozenset({"test_a_handler_that_blocks_the_loop_for_three_lease_times_keeps_its_lease"})
+# Tests of workers that use a second connection to the store, which each store opens and wakes up in its own way.
+OF_EVERY_CONNECTION = frozenset(
+    {
+        "test_a_handler_that_blocks_the_loop_for_three_lease_times_keeps_its_lease",
+        "test_each_later_cancellation_is_heard_of_as_soon_as_the_first",
+    }
+)
 # Files about what is decided before a store is asked.
 OF_NO_STORE = frozenset(
     {"test_bad_input", "test_hostile_rules", "test_presets", "test_validation", "test_webhook_addresses"}
@@ -43,6 +48,8 @@ OF_NO_LINE = frozenset(
 )
 # Files about a server whose answers depend on how soon, or in which order, a store tells what happened.
 OF_SERVED_STORES = frozenset({"test_artifacts", "test_events_following", "test_metrics", "test_multica_end_to_end"})
+# Files of what is let through to a store, or left in it: attacks that a check missed, and crashes.
+OF_BOTH_SERVED = frozenset({"test_attacks", "test_kills"})
 # The stores on which each preset's document is replayed, beside memory and HTTP: together they are all.
 OF_PRESETS = {
     "factory": ("sqlite", "postgres"),
@@ -63,7 +70,7 @@ def is_worth_it(path: Path, test: str, store: str, *, is_first: bool) -> bool:
     folder, file = path.parent.name, path.stem
     match folder:
         case "mcp" | "security":  # who may what is decided before a store is asked; what a crash leaves is the store's
-            return store in SERVED if file == "test_kills" else store == turn_of(test, SERVED)
+            return store in SERVED if file in OF_BOTH_SERVED else store == turn_of(test, SERVED)
         case "server":  # it is nearly the same on every store
             return store == "sqlite" or (store == "postgres" and file in OF_SERVED_STORES)
         case "sources":  # policies, which no store knows of

@@ -26,8 +26,10 @@ def test_every_file_that_is_listed_exists():
     listed = selection.OF_EVERY_STORE | selection.OF_NO_STORE | selection.OF_NO_LINE | selection.OF_SERVED_STORES
     there = {path.stem for folder in ("guarantees", "server") for path in (TESTS / folder).glob("test_*.py")}
     worker = "".join(path.read_text(encoding="utf-8") for path in (TESTS / "worker").glob("test_*.py"))
+    doors = {path.stem for folder in ("mcp", "security") for path in (TESTS / folder).glob("test_*.py")}
 
     assert listed - there == set()
+    assert doors >= selection.OF_BOTH_SERVED
     assert all(test in worker for test in selection.OF_EVERY_CONNECTION)
 
 
@@ -43,11 +45,12 @@ def test_anything_else_is_tried_in_memory_and_on_one_store_more():
     assert min(Counter(stores[1] for stores in met).values()) > 60
 
 
-def test_calls_of_a_role_are_tried_on_one_store_and_crashes_on_both():
-    assert (
-        len(stores_of("mcp/test_roles.py", "test_a_role")) == len(stores_of("security/test_attacks.py", "test_it")) == 1
-    )
+def test_calls_of_a_role_are_tried_on_one_store_and_crashes_and_attacks_on_both():
+    of_a_role = [stores_of("mcp/test_roles.py", "test_a_role"), stores_of("security/test_authorisation.py", "test_it")]
+
+    assert [len(stores) for stores in of_a_role] == [1, 1]
     assert stores_of("mcp/test_kills.py", "test_a_task") == ["sqlite", "postgres"]
+    assert stores_of("security/test_attacks.py", "test_an_attack") == ["sqlite", "postgres"]
 
 
 def test_cases_of_a_test_differ_in_memory_only():

@@ -293,6 +293,7 @@ GROWTH = [
         "a boost": {"priority_boost_per_minute": 100},
         "a deadline that is over": {"deadline": "2026-01-01T00:00:00Z"},
         "another queue": {"queue": "vip"},
+        "a maximum of 8 billion dollars": {"max_cost_usd": 8_000_000_000},
         "the output of another's task": {"context_refs": ["task:{other}:output"]},
         "a file of others": {"context_refs": ["artifact:{artifact}"]},
         "another's task to wait for": {"depends_on": ["{other}"]},

@@ -64,7 +64,8 @@ async def given_something_to_attack(yard: Yard, elsewhere: Yard, clock: ManualCl
     names["session"] = (await yard.local.sessions.begin(made[3].token)).text
     for agent, name in (("ada", "task"), ("bob", "other")):
         await given_an_agent(yard, agent)
-        held = await claim_that(yard, (await yard.enqueue("code", agent=agent, dedup="none")).id, by=agent, start=True)
+        made = await yard.enqueue("code", agent=agent, dedup="none", max_cost_usd=2)
+        held = await claim_that(yard, made.id, by=agent, start=True)
         names |= {name: held.id, "lease" if name == "task" else f"{name}_lease": held.lease}
     hook = (await yard.triggers.add("reports", "webhook", ready_made="json")).view.trigger.path
     file = await yard.artifacts.put("digits.txt", "0123456789")

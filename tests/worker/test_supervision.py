@@ -20,7 +20,7 @@ from taskyard.features.retention.views import Swept
 from taskyard.host import Host
 from taskyard.sweeper import Sweeper
 from taskyard.worker.context import Context
-from taskyard.worker.process import runner, supervisor
+from taskyard.worker.process import heartbeats, runner, supervisor
 from taskyard.worker.process.heartbeats import HeartbeatSender
 from taskyard.worker.process.supervisor import Supervisor
 from tests.worker.conftest import until, working
@@ -62,7 +62,11 @@ async def test_a_cancelled_task_stops_its_handler_long_before_the_next_heartbeat
     assert (await yard.get(other.id)).status is Status.READY
 
 
-async def test_each_later_cancellation_is_heard_of_as_soon_as_the_first(yard: Yard) -> None:
+async def test_each_later_cancellation_is_heard_of_as_soon_as_the_first(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Longer than the test waits: without a wake-up, nobody looks at the leases.
+    monkeypatch.setattr(heartbeats, "QUIET", SELDOM["heartbeat_sec"])
     long = Long()
     tasks = await yard.enqueue_many([{"type": "long", "timeouts": SELDOM}] * 2)
     async with working(yard, long.agent, grace_sec=0.1):

@@ -8,6 +8,9 @@ import pytest
 
 import taskyard
 from taskyard.core.errors import StoreCorrupt, StoreReplaced
+from taskyard.ledger.clock import ManualClock
+from taskyard.stores.sqlite import SqliteStore, small_writes
+from taskyard.stores.sqlite.transaction import SqliteTransaction
 from taskyard.yard import Yard
 
 
@@ -38,6 +41,22 @@ async def test_a_file_that_was_deleted_or_replaced_takes_no_more(yard: Yard, pat
         await yard.enqueue("code")
     with pytest.raises(StoreReplaced):
         await yard.find()
+
+
+@pytest.mark.parametrize("act", [Path.unlink, replace_by_a_copy])
+async def test_a_write_under_way_when_the_file_is_taken_is_not_acknowledged(
+    path: Path, clock: ManualClock, act: Callable[[Path], None]
+):
+    store = SqliteStore(path, clock=clock)
+    await store.open()
+
+    def write(transaction: SqliteTransaction) -> None:
+        small_writes.pulse(transaction, ["agent:late"])
+        act(path)
+
+    with pytest.raises(StoreReplaced):
+        await store._open_writer().do(write)  # pyright: ignore[reportPrivateUsage]
+    await store.close()
 
 
 async def test_a_working_directory_that_changes_is_no_other_file(path: Path, monkeypatch: pytest.MonkeyPatch):
