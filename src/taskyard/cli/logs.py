@@ -5,10 +5,11 @@ Everything else in taskyard logs through `logging`; only here is decided what be
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import sys
-from collections.abc import MutableMapping
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -36,6 +37,10 @@ _SECRETS = (
         rf"\1\2{_HIDDEN}",
     ),
 )
+_OF_EVERY_RECORD = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"})
+_APART = re.compile(r"[\s=\"']")
+_LEVEL, _MESSAGE = 9, 30  # letters that the columns have
+_COLOURS = {"warning": 33, "error": 31, "critical": 31}  # others are green
 
 
 class LogFormat(StrEnum):
@@ -87,55 +92,64 @@ class RedactingFilter(logging.Filter):
 
 
 class TextFormatter(logging.Formatter):
-    """Lines without colours, for where structlog is not installed."""
+    """A line for people: when, how bad, what, who says so, and its facts. A traceback follows it."""
+
+    def __init__(self, *, is_coloured: bool) -> None:
+        super().__init__()
+        self._is_coloured = is_coloured
 
     def format(self, record: logging.LogRecord) -> str:
-        return visible(super().format(record))
+        level, message = record.levelname.lower(), visible(record.getMessage())
+        facts = "".join(f" {name}={visible(_written(value))}" for name, value in _facts(record).items())
+        line = (
+            f"{_time(record)} [{self._coloured(level)}{' ' * (_LEVEL - len(level))}] {message:<{_MESSAGE}} "
+            f"[{record.name}]{facts}"
+        )
+        error = _error(self, record)
+        return f"{line}\n{visible(error)}" if error else line
+
+    def _coloured(self, level: str) -> str:
+        return f"\x1b[{_COLOURS.get(level, 32)}m{level}\x1b[0m" if self._is_coloured else level
 
 
-def _shown(_logger: object, _method: str, event: MutableMapping[str, Any]) -> dict[str, Any]:
-    """Before colours are added: every text of an event, with nothing left in it that a terminal obeys."""
-    return {name: visible(value) if isinstance(value, str) else value for name, value in event.items()}
+class JsonFormatter(logging.Formatter):
+    """A line for machines: one object, in which what a terminal would obey is escaped."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {"event": record.getMessage(), **_facts(record), "level": record.levelname.lower()}
+        line |= {"logger": record.name, "timestamp": _time(record)}
+        if error := _error(self, record):
+            line["exception"] = error
+        return visible(json.dumps(line, ensure_ascii=False, default=str))
 
 
-def _shown_json(_logger: object, _method: str, written: Any) -> str:
-    """The same JSON: what is escaped stands only inside its texts."""
-    return visible(str(written))
+def _time(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
+
+
+def _facts(record: logging.LogRecord) -> dict[str, Any]:
+    """What was said in `extra`."""
+    return {name: value for name, value in vars(record).items() if name not in _OF_EVERY_RECORD}
+
+
+def _written(value: object) -> str:
+    """A text of one word as it is, so that lines are easy to read; anything else so that one sees where it ends."""
+    return value if isinstance(value, str) and value and not _APART.search(value) else repr(value)
+
+
+def _error(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    """The plain traceback, not one with the values of variables: who knows what they hold."""
+    return formatter.formatException(record.exc_info) if record.exc_info else ""
 
 
 def set_up_logs(format: LogFormat, *, level: int = logging.INFO) -> None:
     """Send what this program logs to standard error, and to OpenTelemetry where that has put a handler."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Redacting(_formatter(format)))
+    is_json = format is LogFormat.JSON
+    handler.setFormatter(Redacting(JsonFormatter() if is_json else TextFormatter(is_coloured=sys.stderr.isatty())))
     exporters = [each for each in logging.getLogger().handlers if type(each).__module__.startswith("opentelemetry.")]
     for each in exporters:
         logging.getLogger().removeHandler(each)  # the next line closes those that are left
         each.addFilter(RedactingFilter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler, *exporters], force=True)
     logging.getLogger("taskyard").setLevel(level)
-
-
-def _formatter(format: LogFormat) -> logging.Formatter:
-    try:
-        import structlog  # noqa: PLC0415 - comes with the server, and a worker may do without
-    except ModuleNotFoundError:
-        return TextFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
-    is_json = format is LogFormat.JSON
-    shared = [
-        structlog.stdlib.add_log_level,
-        structlog.stdlib.add_logger_name,
-        structlog.stdlib.ExtraAdder(),
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-    ]
-    # The plain traceback, not the one with the values of variables: who knows what they hold.
-    renderer = (
-        structlog.processors.JSONRenderer(ensure_ascii=False, default=str)
-        if is_json
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), sort_keys=False)
-    )
-    shown = [renderer, _shown_json] if is_json else [_shown, renderer]
-    last = [structlog.processors.format_exc_info, *shown]
-    return structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=shared,
-        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
-    )
