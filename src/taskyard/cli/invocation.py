@@ -84,13 +84,14 @@ def carry_out(context: typer.Context, as_json: bool, use: Callable[[Yard], Await
         show(True, {"ok": True})
 
 
-def stay(run: Coroutine[Any, Any, None]) -> None:
-    """Do what a process is there for, until it is asked to stop."""
+def stay(run: Coroutine[Any, Any, None], *, loop: Callable[[], asyncio.AbstractEventLoop] | None = None) -> None:
+    """Do what a process is there for, until it is asked to stop; in a loop of another kind where one is given."""
     # A busy yard makes many objects and lets nearly all of them go a moment later. By the default, the collector would
     # look at each of them for garbage that is not there, which was a twelfth of what a task cost.
     keep_loaded()
     gc.set_threshold(COLLECT_AFTER)
-    asyncio.run(run)
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(run)
 
 
 def keep_loaded() -> None:

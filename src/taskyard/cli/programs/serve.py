@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -124,4 +126,13 @@ def serve_yard(
                 on_up=announce,
             )
 
-    stay(run())
+    stay(run(), loop=_quick_loop())
+
+
+def _quick_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """A loop that takes the server a tenth less for each call; None where there is none, as on Windows."""
+    try:
+        import uvloop  # noqa: PLC0415 - comes with the extra of the server
+    except ModuleNotFoundError:
+        return None
+    return uvloop.new_event_loop
