@@ -13,7 +13,7 @@ import signal
 from codecs import getincrementaldecoder
 from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from taskyard.worker.control import Fail, Stopped
 from taskyard.worker.gateway.attempt_endpoint import AttemptEndpoint, Gateway
 from taskyard.worker.gateway.upstreams import WITHHELD
 from taskyard.worker.handlers import Agent
+from taskyard.worker.isolation.control_groups import ProgramGroup
 from taskyard.worker.isolation.git import GitFailed
 from taskyard.worker.isolation.limits import ProgramLimits
 from taskyard.worker.isolation.task_worktrees import Worktree, Worktrees, WorktreeTaken
@@ -51,16 +52,17 @@ class Command:
     worktrees: Worktrees | None = None  # None: it works where the worker was started
     gateway: Gateway | None = None  # None: it calls models by itself
 
-    def check(self) -> None:
-        """Refuse what cannot be enforced on this machine, or would be of no use."""
-        self.limits.check()
+    def check(self) -> Command:
+        """The command, with what holds its program to its limits. What would be of no use is refused."""
+        checked = replace(self, limits=self.limits.check())
         if self.gateway is None:
-            return
+            return checked
         self.gateway.check()
         if not self.limits.network:
             raise InvalidInput("--no-network", "must not be given with --gateway: the program could not reach it")
         if withheld := sorted(WITHHELD.intersection(self.passed)):
             raise InvalidInput("--env", f"must not name {withheld[0]} with --gateway: the program gets one of its own")
+        return checked
 
 
 @dataclass(slots=True)
@@ -72,6 +74,7 @@ class _ProgramOutput:
     output: Json = None
     has_output: bool = False
     failure: Fail | None = None
+    limit: Fail | None = None  # the limit that the kernel ended it for
 
 
 def command_agent(agent: Agent, command: Command, *types: str) -> Agent:
@@ -79,7 +82,7 @@ def command_agent(agent: Agent, command: Command, *types: str) -> Agent:
 
     A limit that cannot be enforced on this machine is refused.
     """
-    command.check()
+    command = command.check()
 
     @agent.handles(*(types or ("*",)))
     async def run(task: Context) -> Any:
@@ -152,9 +155,30 @@ async def _end_of(
     endpoint: AttemptEndpoint | None,
 ) -> tuple[int, str, _ProgramOutput]:
     """Run the program to its end: the exit status, the end of standard error, and what it printed."""
+    try:
+        group = command.limits.new_group()
+    except OSError as error:
+        raise Fail("agent_error", f"its control group cannot be made: {error}") from error
+    try:
+        status, errors, printed = await _end_within(task, command, directory, worktree, endpoint, group)
+        printed.limit = command.limits.met(group)
+    finally:
+        if group is not None:
+            await asyncio.to_thread(group.remove)
+    return status, errors, printed
+
+
+async def _end_within(  # noqa: PLR0917 - each is something else
+    task: Context,
+    command: Command,
+    directory: str | None,
+    worktree: Worktree | None,
+    endpoint: AttemptEndpoint | None,
+    group: ProgramGroup | None,
+) -> tuple[int, str, _ProgramOutput]:
     words = command.adapter.words(command.words, session_id=task.session_id, prompt=task.prompt, model=task.model)
     process = await started(
-        *command.limits.words(words),
+        *command.limits.words(words, group),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -337,7 +361,7 @@ def _result(status: int, errors: str, printed: _ProgramOutput, limits: ProgramLi
     if printed.failure is not None:
         raise printed.failure
     if status:
-        if (exceeded := limits.exceeded(status, errors)) is not None:
+        if (exceeded := printed.limit or limits.exceeded(status, errors)) is not None:
             raise exceeded
         reason = "crash" if status < 0 or status > 128 else REASONS.get(status, "agent_error")
         ended = f"exit status {status} (limits: {limits})" if str(limits) else f"exit status {status}"

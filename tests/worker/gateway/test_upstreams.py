@@ -64,8 +64,9 @@ def test_what_could_never_be_called_is_refused_without_repeating_it(environment:
 def test_what_would_lead_past_the_gateway_is_refused(
     monkeypatch: pytest.MonkeyPatch, how: dict[str, Any], field: str
 ) -> None:
-    def hold(limits: ProgramLimits) -> None:
+    def hold(limits: ProgramLimits) -> ProgramLimits:
         """Whether this machine can hold them is not asked here."""
+        return limits
 
     monkeypatch.setattr(ProgramLimits, "check", hold)
     command = Command(words=["true"], gateway=Gateway(configured({"OPENAI_API_KEY": "k"})), **how)

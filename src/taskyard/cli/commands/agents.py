@@ -215,6 +215,13 @@ def work(
     limit_memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help="With --exec: memory of each process, such as 2GiB.")
     ] = None,
+    limit_total_memory: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="With --exec: memory of all its processes. Needs a control group."),
+    ] = None,
+    limit_cores: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="With --exec: cores at a time. Needs a control group.")
+    ] = None,
     limit_cpu: Annotated[
         int | None, typer.Option(metavar="SECONDS", help="With --exec: processor time of each process.")
     ] = None,
@@ -222,7 +229,7 @@ def work(
         float | None, typer.Option(metavar="SECONDS", help="With --exec: time from the program's start to its end.")
     ] = None,
     limit_processes: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="With --exec: processes and threads at a time. Needs bwrap.")
+        int | None, typer.Option(metavar="NUMBER", help="With --exec: processes and threads at a time.")
     ] = None,
     no_network: Annotated[
         bool, typer.Option("--no-network", help="With --exec: no connection, not even to this machine. Needs bwrap.")
@@ -266,6 +273,8 @@ def work(
     )
     limits = ProgramLimits(
         memory=None if limit_memory is None else size_of(limit_memory),
+        total_memory=None if limit_total_memory is None else size_of(limit_total_memory, "--limit-total-memory"),
+        cores=limit_cores,
         cpu_sec=limit_cpu,
         time_sec=limit_time,
         processes=limit_processes,

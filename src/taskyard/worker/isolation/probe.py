@@ -10,12 +10,17 @@ import resource
 import signal
 import socket
 import sys
+import time
 
+PAGE = 4096
+BURNT = 0.03  # seconds of processor time that a small share of a core takes much longer for
 SMALL = 1.0  # seconds in which a connection on this machine is made, or never
 
 
 def main() -> None:
     size, processes, port = (int(word) for word in sys.argv[1:4])
+    while time.process_time() < BURNT:
+        pass
     found = {
         "memory": bool(size) and could_have(size),
         "processes": could_start(processes) if processes else 0,
@@ -27,7 +32,9 @@ def main() -> None:
 
 def could_have(size: int) -> bool:
     try:
-        return len(bytearray(size)) == size
+        had = bytearray(size)
+        had[::PAGE] = b"x" * len(range(0, size, PAGE))  # a control group counts what was written to
+        return True
     except MemoryError:
         return False
 
