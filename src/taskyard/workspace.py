@@ -129,7 +129,7 @@ class Workspace(Verbs):
         self.claims = Claims(ledger, self.handed_out, self.failures, self.streams, self.conversations)
         self.suspension = Suspension(ledger, self.notes)
         self.questions = Questions(ledger, self.suspension)
-        self.provider_batches = ProviderBatches(ledger, self.suspension, self.notes)
+        self.provider_batches = ProviderBatches(ledger, self.suspension, self.notes, self.artifacts)
         self.presets = Presets(ledger)
         self.drafts = Drafts(ledger, self.presets)
         self.growth = Growth(ledger, self.drafts)

@@ -1,6 +1,7 @@
 """The cheap lane on every store: money stays reserved while a call waits, and each answer is settled once."""
 
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from taskyard.core.task import Status
@@ -8,11 +9,14 @@ from taskyard.core.units import Micros
 from taskyard.features.provider_batches.views import CallOutcome
 from taskyard.ledger.clock import ManualClock
 from taskyard.worker.cheap_lane.batch_provider import BatchTerms, ProviderCall, ProviderResult, SentBatch
+from taskyard.worker.cheap_lane.batch_sender import LARGEST
 from taskyard.worker.context import Context
 from taskyard.worker.handlers import Agent
 from taskyard.worker.process.drain import drain
 from taskyard.yard import Yard
 from tests.yards import OpenYard, elapse
+
+LARGE = 1_500_000  # characters: more than fits into a row
 
 
 class Shelf:
@@ -24,6 +28,7 @@ class Shelf:
     def __init__(self) -> None:
         self.sent: list[ProviderCall] = []
         self.has_ended = False
+        self.more: dict[str, str] = {}  # of every answer
 
     def group_of(self, request: Any) -> str:
         return request["model"]
@@ -60,7 +65,7 @@ class Shelf:
             if prompt == "gone":
                 yield ProviderResult(custom_id, CallOutcome.EXPIRED, None)
             else:
-                yield ProviderResult(custom_id, CallOutcome.ANSWERED, {"then": prompt})
+                yield ProviderResult(custom_id, CallOutcome.ANSWERED, {"then": prompt} | self.more)
 
 
 def reader(shelf: Shelf) -> Agent:
@@ -70,6 +75,11 @@ def reader(shelf: Shelf) -> Agent:
     async def read(task: Context) -> Any:
         return await task.call_model({"model": "gpt-4o", "prompt": task.prompt})
 
+    @agent.handles("measure")
+    async def measure(task: Context) -> int:
+        return len((await task.call_model({"model": "gpt-4o", "prompt": task.prompt}))["long"])
+
+    del read, measure
     return agent
 
 
@@ -121,3 +131,43 @@ async def test_a_batch_is_forgotten_with_its_task(open_yard: OpenYard, clock: Ma
     await elapse(yard, clock, 60)
 
     assert await yard.provider_batches.list() == []
+
+
+async def test_an_answer_that_is_too_large_for_a_row_becomes_an_artifact_of_its_task(
+    open_yard: OpenYard, tmp_path: Path
+):
+    yard, shelf = await open_yard(artifacts=(tmp_path / "objects").as_uri()), Shelf()
+    shelf.has_ended, shelf.more = True, {"long": "x" * LARGE}
+    tasks = [await yard.enqueue("measure", prompt=f"page {number}", service="batch") for number in range(5)]
+
+    await drain(yard, [reader(shelf)])
+
+    for task in tasks:
+        assert await yard.result(task.id) == LARGE
+        assert [each.cost for each in await yard.tasks.history(task.id)] == [6_250, 0]
+        assert "task.artifact" in [each.event.event for each in await yard.events(task_id=task.id)]
+        assert await yard.artifacts.list(task_id=task.id) == []  # it is no output
+    assert (await yard.verify()).ok
+
+
+async def test_an_answer_that_nothing_can_hold_fails_its_call_and_is_paid_for(open_yard: OpenYard, tmp_path: Path):
+    yard, shelf = await open_yard(artifacts=(tmp_path / "objects").as_uri(), max_artifact_bytes=LARGE), Shelf()
+    shelf.has_ended, shelf.more = True, {"long": "x" * LARGE}
+    task = await yard.enqueue("measure", prompt="page", service="batch", max_attempts=1)
+
+    await drain(yard, [reader(shelf)])
+
+    assert (await yard.get(task.id)).status is Status.DEAD_LETTERED
+    first, second = await yard.tasks.history(task.id)
+    assert (first.cost, second.cost) == (6_250, 0)
+    assert "answer" in (second.error or "")
+
+
+async def test_answers_are_settled_in_calls_that_a_server_takes(open_yard: OpenYard, tmp_path: Path):
+    yard, shelf = await open_yard(artifacts=(tmp_path / "objects").as_uri()), Shelf()
+    shelf.has_ended, shelf.more = True, {"long": "x" * (LARGEST + 1)}
+    beyond = await yard.enqueue("measure", prompt="page", service="batch", max_attempts=1)
+    await drain(yard, [reader(shelf)])
+    first, second = await yard.tasks.history(beyond.id)
+    assert first.cost == 6_250
+    assert "is not kept" in (second.error or "")

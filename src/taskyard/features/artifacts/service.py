@@ -16,7 +16,7 @@ from taskyard.core.changes import ChangeSet, RecordChange
 from taskyard.core.errors import InvalidInput, LeaseLost, NotFound, StoreUnavailable
 from taskyard.core.json_value import Json, compact, encode
 from taskyard.core.lease import Lease
-from taskyard.core.task import Hot, TaskId, Trait
+from taskyard.core.task import Hot, Status, TaskId, Trait
 from taskyard.core.units import HOUR, SECOND
 from taskyard.definition import arguments, fields
 from taskyard.features.artifacts import rules as artifact_rules
@@ -74,6 +74,20 @@ class Artifacts:
         step: str | None = None,
     ) -> Artifact:
         hot = await self._under(task_id, lease)
+        return await self._put_for(hot, lease, name, data, media_type=media_type, digest=digest, by=by, step=step)
+
+    async def _put_for(
+        self,
+        hot: Hot | None,
+        lease: str | None,
+        name: str,
+        data: Content,
+        *,
+        media_type: str | None,
+        digest: str | None = None,
+        by: str = LOCAL,
+        step: str | None = None,
+    ) -> Artifact:
         artifact_id = artifact_rules.new_id(mint(), None if hot is None else hot.id)
         made = Artifact(
             id=artifact_id,
@@ -172,6 +186,15 @@ class Artifacts:
         made = await self._put_file(step_results.FILE, text, task_id, lease, media_type="application/json", step=step)
         return compact(step_results.in_artifact(made.reference))
 
+    async def give(self, hot: Hot, step: str, answer: Json) -> dict[str, Json]:
+        """Put what a waiting task waits for into an artifact of that task, as if a step of its own had the result.
+
+        Answers what stands for it. Refused where the task waits no longer, or artifacts have no place.
+        """
+        text = encode(answer, field="answer", max_bytes=self._ledger.options.max_artifact_bytes)
+        made = await self._put_for(hot, None, step_results.FILE, text, media_type="application/json", step=step)
+        return step_results.in_artifact(made.reference)
+
     async def _under(self, task_id: str | None, lease: str | None) -> Hot | None:
         """The task whose lease is shown, for whoever holds it; None where none is."""
         if (task_id is None) != (lease is None):
@@ -218,7 +241,7 @@ class Artifacts:
                 audited = self._ledger.audit("artifact.put", artifact.created_by, facts)
                 kept = RecordChange(LOOSE, self._workspace, artifact.id, loose.version, None)
                 return ChangeSet(records=(new, kept), events=(audited,), at=now), artifact
-            hot = await self._ledger.held(artifact.task_id, Lease(lease or ""))
+            hot = await self._owner(artifact.task_id, lease)
             change = transitions.file(hot, artifact=artifact.id, name=artifact.name, now=now)
             if artifact.step is not None:
                 if len(await self._visibility.steps_filed(hot)) >= MOST_OF_A_TASK:
@@ -231,6 +254,15 @@ class Artifacts:
             return ChangeSet(changes=(change,), records=(new, still, *replaced), at=now), artifact
 
         return await self._ledger.commit(decide)
+
+    async def _owner(self, task_id: TaskId, lease: str | None) -> Hot:
+        """The task, for whoever holds it; without a lease, while it waits."""
+        if lease is not None:
+            return await self._ledger.held(task_id, Lease(lease))
+        hot = await self._ledger.load(task_id)
+        if hot.status is not Status.PENDING:
+            raise LeaseLost(task_id)
+        return hot
 
     async def _same_name(self, hot: Hot, name: str) -> tuple[RecordChange, ...]:
         """Take away what was put before under this name: by this attempt, or by one that waited before it."""

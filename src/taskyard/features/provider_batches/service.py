@@ -8,7 +8,7 @@ from typing import Any
 
 from taskyard.core import outcomes
 from taskyard.core.changes import Blocker, ChangeSet, Checkpoint, Event, Lift, Record, RecordChange, expected, merged
-from taskyard.core.errors import InvalidInput, NotFound
+from taskyard.core.errors import InvalidInput, LeaseLost, NotFound
 from taskyard.core.identifiers import TIME_BLOCKER, batch_blocker
 from taskyard.core.json_value import Json, compact, encode, is_mapping
 from taskyard.core.lease import Lease
@@ -19,6 +19,7 @@ from taskyard.core.units import Micros, MicroUsd
 from taskyard.definition import arguments, fields
 from taskyard.definition.definition import lane_of
 from taskyard.definition.task_fields import Moment
+from taskyard.features.artifacts.service import Artifacts
 from taskyard.features.attempts.notes import Notes
 from taskyard.features.attempts.suspension import Suspension
 from taskyard.features.budgets import prices
@@ -49,12 +50,13 @@ _ORDINARY = BatchCall(CallState.ORDINARY, None, None)
 
 
 class ProviderBatches:
-    def __init__(self, ledger: Ledger, suspension: Suspension, notes: Notes) -> None:
+    def __init__(self, ledger: Ledger, suspension: Suspension, notes: Notes, artifacts: Artifacts) -> None:
         self._ledger = ledger
         self._store = ledger.store
         self._workspace = ledger.workspace
         self._suspension = suspension
         self._notes = notes
+        self._artifacts = artifacts
         self._records = TaskRecords(ledger, rules.BATCH)
 
     # For the task whose call it is
@@ -325,7 +327,7 @@ class ProviderBatches:
 
     async def _settle(self, batch_id: TaskId, result: _Result) -> bool:
         spent = result.spent()
-        cost, answer = spent.cost or MicroUsd(0), self._fitting(result)
+        cost, answer = spent.cost or MicroUsd(0), await self._fitting(batch_id, result)
 
         async def decide() -> tuple[ChangeSet | None, bool]:
             record = await self._store.record(rules.KIND, self._workspace, rules.item_id(batch_id, result.custom_id))
@@ -361,14 +363,37 @@ class ProviderBatches:
         attempts = await self._store.attempts(TaskId(item["task_id"]))
         return tuple(rules.with_cost(each, cost, spent) for each in attempts if each.number == item["attempt"])
 
-    def _fitting(self, result: _Result) -> dict[str, Json]:
-        """What its task gets. It was paid for, so an answer that is too large becomes an error that says so."""
+    async def _fitting(self, batch_id: TaskId, result: _Result) -> dict[str, Json]:
+        """What its task gets. An answer that is too large for a row becomes an artifact of the task.
+
+        It was paid for, so one that cannot be kept at all becomes an error that says so.
+        """
         outcome: dict[str, Json] = {"outcome": result.outcome, "answer": result.answer, "status": result.status}
         try:
             encode(outcome, field="answer", max_bytes=self._ledger.options.sizes.max_output_bytes)
-        except InvalidInput as error:
-            return {"outcome": CallOutcome.FAILED, "answer": str(error), "status": None}
+        except InvalidInput as refusal:
+            if result.outcome is not CallOutcome.ANSWERED:
+                return {**outcome, "answer": str(refusal)}
+            try:
+                return {**outcome, "answer": await self._given(batch_id, result)}
+            except InvalidInput as error:
+                return {"outcome": CallOutcome.FAILED, "answer": str(error), "status": None}
         return outcome
+
+    async def _given(self, batch_id: TaskId, result: _Result) -> dict[str, Json] | None:
+        """What stands for an answer that its task was given as an artifact; None where no task waits for it."""
+        record = await self._store.record(rules.KIND, self._workspace, rules.item_id(batch_id, result.custom_id))
+        if record is None:
+            return None  # settled before
+        item = ITEM.of(record)
+        task_id = TaskId(item["task_id"])
+        hot = (await self._store.load([task_id])).get(task_id)
+        if hot is None or not rules.waits_for(hot, item):
+            return None
+        try:
+            return await self._artifacts.give(hot, item["name"], result.answer)
+        except LeaseLost:
+            return None  # it waits no longer
 
     # For people
 

@@ -30,6 +30,8 @@ from taskyard.worker.handlers import Agent
 
 logger = logging.getLogger("taskyard.batches")
 SLOTS = 4
+MOST_SETTLED = 4 << 20  # characters of the answers that one call settles
+LARGEST = 7 << 20  # characters of an answer, which may take twice as many bytes in a call
 AGE_PART = 10  # a batch is looked at again after this part of its age
 
 
@@ -218,17 +220,23 @@ class BatchWork:
 
     async def _collect(self, batch_id: str) -> None:
         results: list[Mapping[str, Any]] = []
+        size = 0
         async for result in self._provider.results(batch_id):
-            results.append(self._settlement(result))
-            if len(results) == MOST_AT_ONCE:
+            length = len(compact(result.answer))
+            if results and (len(results) == MOST_AT_ONCE or size + length > MOST_SETTLED):
                 await self._settle(results)
-                results = []
+                results, size = [], 0
+            results.append(self._settlement(result, length))
+            size += length
         await self._settle(results)
 
-    def _settlement(self, result: ProviderResult) -> dict[str, Any]:
+    def _settlement(self, result: ProviderResult, length: int) -> dict[str, Any]:
         settlement: dict[str, Any] = {**result._asdict()}
         if result.outcome is not CallOutcome.ANSWERED:
             return settlement
+        if length > LARGEST:  # it is paid for all the same
+            error = f"the answer has {length} characters, more than {LARGEST}, and is not kept"
+            settlement |= {"outcome": CallOutcome.FAILED, "answer": error}
         spent = self._provider.spent(result.answer)
         return settlement | {
             "tokens_input": spent["input_tokens"],

@@ -24,7 +24,7 @@ async def call_model(task: Context, request: Mapping[str, Any], name: str | None
         async with task.ending():
             found = await _join(task, provider, named, body)
         if found is not None:
-            return found.answer
+            return await task.unpacked_step(found.answer)
     return await task.step(named, lambda: provider.call(body), spend=provider.spent)
 
 
