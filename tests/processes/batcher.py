@@ -10,7 +10,7 @@ from taskyard.worker.process.runner import run_all
 from tests.processes.child import say
 
 TERMS = taskyard.BatchTerms(
-    gather_sec=0.5, ordinary_sec=20, cancel_sec=5, poll_sec=0.3, longest_poll_sec=0.3, search_after_sec=0
+    gather_sec=0.5, ordinary_sec=12, cancel_sec=3, poll_sec=0.3, longest_poll_sec=0.3, search_after_sec=0
 )
 
 

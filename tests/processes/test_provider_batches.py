@@ -131,7 +131,7 @@ async def test_nothing_is_later_than_its_deadline_when_the_worker_was_dead_for_a
 ):
     provider.ends_at_once = False
     first = await start()
-    deadline = Micros(yard.now() + 27 * SECOND)
+    deadline = Micros(yard.now() + 22 * SECOND)
     tasks = [
         await yard.enqueue("read", prompt=f"page {number}", service="batch", deadline=to_iso(deadline))
         for number in range(3)
