@@ -22,6 +22,7 @@ ALLOWED: Mapping[tuple[str, str], tuple[str, str | None]] = {
     # pending
     ("pending", "ready"): ("ready", "task.ready"),
     ("pending", "cancel"): ("cancelled", "task.cancelled"),
+    ("pending", "file"): ("pending", "task.artifact"),
     ("pending", "signal"): ("pending", "task.signalled"),
     ("pending", "need"): ("pending", "task.needed"),
     ("pending", "relane"): ("pending", "task.relaned"),
