@@ -19,11 +19,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 
 import taskyard
 from taskyard.app import Yard
+from taskyard.client.streams import MOST_FOLLOWED
 
 TOKEN = "token "
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -99,12 +100,17 @@ async def follow(yard: Yard, task_id: str) -> int:
 
 
 async def share_of_core(url: str, pid: int, asked: argparse.Namespace, rate: float) -> float:
-    async with taskyard.connect(url) as yard:
+    async with taskyard.connect(url) as yard, AsyncExitStack() as connected:
         tasks = [await yard.enqueue("speak") for _ in range(asked.streams)]
         each = asked.streams // asked.workers
         words = [sys.executable, "-m", "bench.streams", "--speak", url, str(each), str(rate), str(asked.seconds + 8)]
         workers = [subprocess.Popen(words) for _ in range(asked.workers)]  # noqa: ASYNC220
-        readers = [asyncio.create_task(follow(yard, task.id)) for task in tasks[: asked.readers if rate else 0]]
+        followed = tasks[: asked.readers if rate else 0]
+        # Each connection with as many streams as one client follows by answers that stay open.
+        lines = [await connected.enter_async_context(taskyard.connect(url)) for _ in followed[::MOST_FOLLOWED]]
+        readers = [
+            asyncio.create_task(follow(lines[place // MOST_FOLLOWED], task.id)) for place, task in enumerate(followed)
+        ]
         try:
             while (await yard.tasks.count()).counts["running"] < each * asked.workers:  # noqa: ASYNC110 - they are others
                 await asyncio.sleep(0.2)

@@ -3,16 +3,19 @@
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
 import pytest
 
 import taskyard
+from taskyard.client import streams as client_streams
 from taskyard.server.server import Server, served
 from taskyard.yard import Yard
 from tests.server.listeners import STREAM, calling, chunks
+from tests.stores.redis.relay import Relay
 from tests.yards import claim_that, given_a_running_task
 
 SAID = 60
@@ -139,3 +142,70 @@ async def test_a_remote_reader_follows_what_a_remote_worker_streams(yard: Yard, 
         for task in tasks:
             said = [chunk.text async for chunk in remote.streams.follow(task.id)]
             assert "".join(said) == "0 1 2 3 4 "
+
+
+async def test_a_remote_reader_asks_once_for_many_chunks(yard: Yard, server: Server):
+    held = await given_a_running_task(yard)
+    async with _relayed(server) as (relay, url), taskyard.connect(url) as remote, asyncio.timeout(60):
+        reading = remote.streams.follow(held.id)
+        for number in range(30):
+            await yard.streams.append(held.id, held.lease, [{"text": f"{number}\u2028\n"}])
+            assert (await anext(reading)).text == f"{number}\u2028\n"
+        await yard.complete(held.id, held.lease)
+        assert [chunk async for chunk in reading] == []
+    assert relay.asked == 1
+
+
+async def test_a_remote_reader_that_is_cut_off_goes_on_where_it_was(yard: Yard, server: Server):
+    held = await given_a_running_task(yard)
+    heard: list[str] = []
+    async with _relayed(server) as (relay, url), taskyard.connect(url) as remote, asyncio.timeout(60):
+        reading = remote.streams.follow(held.id)
+        for number in range(20):
+            await yard.streams.append(held.id, held.lease, [{"text": f"{number} "}])
+            heard.append((await anext(reading)).text)
+            if number % 5 == 4:
+                relay.cut()
+        await yard.complete(held.id, held.lease)
+        heard += [chunk.text async for chunk in reading]
+    assert heard == [f"{number} " for number in range(20)]
+    assert 4 <= relay.asked <= 6
+
+
+@pytest.mark.parametrize("most", [0, 1])
+async def test_where_too_many_are_followed_the_rest_is_read_in_pages(
+    yard: Yard, server: Server, monkeypatch: pytest.MonkeyPatch, most: int
+):
+    monkeypatch.setattr(client_streams, "MOST_FOLLOWED", most)
+    held = await given_a_running_task(yard)
+    async with taskyard.connect(f"http://127.0.0.1:{server.port}") as remote, asyncio.timeout(60):
+        readers = [asyncio.create_task(_texts(remote, held.id)) for _ in range(3)]
+        await yard.streams.append(held.id, held.lease, [{"text": "one "}])
+        await yard.complete(held.id, held.lease)
+        assert await asyncio.gather(*readers) == ["one "] * 3
+
+
+async def _texts(yard: Yard, task_id: str) -> str:
+    return "".join([chunk.text async for chunk in yard.streams.follow(task_id)])
+
+
+class _Counting(Relay):
+    """Counts how often a stream is asked for."""
+
+    asked = 0
+
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65536):
+            self.asked += data.count(b"/stream")
+            writer.write(data)
+        writer.close()
+
+
+@asynccontextmanager
+async def _relayed(server: Server) -> AsyncGenerator[tuple[_Counting, str]]:
+    relay = _Counting(server.port)
+    await relay.open()
+    try:
+        yield relay, f"http://127.0.0.1:{relay.port}"
+    finally:
+        await relay.close()

@@ -128,13 +128,26 @@ class Connection:
         until = monotonic() + (self._patience if may_repeat(content) else 0)
         return json.loads((await self._answered(call, make, names, until=until)).content)
 
-    async def receive(self, call: Call, *, headers: dict[str, str], **names: str) -> AsyncGenerator[bytes]:
-        """Make a call whose answer is a file, until it begins to come."""
+    @property
+    def is_streaming(self) -> bool:
+        """Whether an answer can be read while it comes: within the process it is there as a whole."""
+        return self._given_transport is None
 
-        sent = {**self._headers, **headers}
+    async def receive(
+        self,
+        call: Call,
+        *,
+        headers: dict[str, str],
+        query: Query | None = None,
+        silence: float = 0,
+        **names: str,
+    ) -> AsyncGenerator[bytes]:
+        """Make a call whose answer is a file, until it begins to come. It may be silent for so many seconds more."""
+
+        sent, asked_for = {**self._headers, **headers}, _query(query)
 
         async def make(server: HttpServer, path: str) -> HttpAnswer:
-            request = HttpRequest(server, call.method, path, sent, silence=self._patience)
+            request = HttpRequest(server, call.method, path + asked_for, sent, silence=self._patience + silence)
             answer = await self._way.begin(request)
             return answer if answer.is_success else await _read_whole(answer)
 

@@ -109,13 +109,37 @@ class Streams:
 
         A reader that was cut off goes on behind the `place` of the last chunk that it got.
         """
-        while True:
-            page = await self.page(task_id, after=after, wait_sec=MOST_WAIT / 2)
+        async for page in self.pages(task_id, after=after):
             for chunk in page.chunks:
                 yield chunk
-            if page.is_over:
+
+    async def pages(
+        self, task_id: str, *, after: str | None = None, quiet_sec: float = MOST_WAIT
+    ) -> AsyncGenerator[StreamPage, None]:
+        """The same in pages; an empty one where nothing was said for so long. The last one is over.
+
+        While chunks come, only they are read: many follow, and a task is looked at when its stream is silent.
+        """
+        place, hot = rules.place_of(after), await self._ledger.load(TaskId(task_id))
+        looked_at = answered_at = monotonic()
+        is_final = hot.status.is_final
+        while True:
+            mark = await self._store.streamed(-1, 0)
+            chunks = await self._store.stream(hot.id, place, CHUNKS_AT_ONCE)
+            if not chunks and not is_final and monotonic() - looked_at >= LOOK_AGAIN:
+                hot, looked_at = await self._ledger.load(hot.id), monotonic()
+                if is_final := hot.status.is_final:
+                    continue  # what was said before the end comes first
+            is_over = is_final and len(chunks) < CHUNKS_AT_ONCE
+            if chunks or is_over or monotonic() - answered_at >= quiet_sec:
+                yield page_view(chunks, rules.place_text(place), hot.status, is_over=is_over)
+                answered_at = monotonic()
+            if is_over:
                 return
-            after = page.after
+            if chunks:
+                place = chunks[-1].place
+            if len(chunks) < CHUNKS_AT_ONCE:
+                await self._store.streamed(mark, min(LOOK_AGAIN, quiet_sec), hot.id)
 
     async def prune(self) -> int:
         """Remove the streams of tasks that ended an hour ago or are gone, of all workspaces."""

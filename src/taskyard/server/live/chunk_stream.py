@@ -12,7 +12,7 @@ from taskyard.api.codec import write
 from taskyard.api.messages import Closing
 from taskyard.core.errors import TaskyardError
 from taskyard.core.json_value import compact
-from taskyard.features.streams.views import StreamedChunk, StreamPage
+from taskyard.features.streams.views import StreamedChunk
 from taskyard.server import problems
 from taskyard.server.live.connections import Live
 from taskyard.server.live.feed import STUCK
@@ -27,14 +27,13 @@ class ChunkStream(StreamingResponse):
     """
 
     def __init__(
-        self, live: Live, yard: Yard, task_id: str, first: StreamPage, *, token: str, counted_as: str | None
+        self, live: Live, yard: Yard, task_id: str, after: str | None, *, token: str, counted_as: str | None
     ) -> None:
-        super().__init__(self._sent(first), media_type=MEDIA_TYPE, headers=HEADERS)
+        super().__init__(self._sent(task_id, after), media_type=MEDIA_TYPE, headers=HEADERS)
         self.token: str | None = token
         self.counted_as = counted_as
         self._live = live
         self._yard = yard
-        self._task_id = task_id
         self._blocked_since: float | None = None
         self._patience = asyncio.timeout(None)
 
@@ -58,9 +57,9 @@ class ChunkStream(StreamingResponse):
         finally:
             self._live.dismiss(self)
 
-    async def _sent(self, page: StreamPage) -> AsyncGenerator[str]:
+    async def _sent(self, task_id: str, after: str | None) -> AsyncGenerator[str]:
         try:
-            while True:
+            async for page in self._yard.local.streams.pages(task_id, after=after, quiet_sec=QUIET):
                 self._blocked_since = asyncio.get_running_loop().time()
                 if page.chunks:
                     yield "".join(map(_event, page.chunks))
@@ -68,9 +67,7 @@ class ChunkStream(StreamingResponse):
                     yield ": quiet\n\n"
                 if page.is_over:
                     yield f"event: end\ndata: {compact({'status': page.status.value})}\n\n"
-                    return
                 self._blocked_since = None
-                page = await self._yard.streams.page(self._task_id, after=page.after, wait_sec=QUIET)
         except TaskyardError as error:
             yield f"event: problem\ndata: {compact(problems.document_of(error))}\n\n"
 

@@ -42,8 +42,9 @@ async def stream(
         return answer(write(page))
     live: Live = request.app.state.live
     # A browser that comes back calls with the place it began with, and says here how far it got.
-    first = await caller.yard.streams.page(task_id, after=last_event_id or after)
-    chunks = ChunkStream(live, caller.yard, task_id, first, token=shown_token(request), counted_as=listening_as(caller))
+    place = last_event_id or after
+    await caller.yard.streams.page(task_id, after=place, limit=1)  # what is wrong with it is said with a status
+    chunks = ChunkStream(live, caller.yard, task_id, place, token=shown_token(request), counted_as=listening_as(caller))
     live.admit(chunks, live.most_listeners)
     return chunks
 
