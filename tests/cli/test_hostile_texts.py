@@ -315,7 +315,7 @@ def test_a_log_line_is_one_of_ours_or_is_set_in(
     try:
         raise RuntimeError(f"{HOSTILE}\n2026-11-16 forged")
     except RuntimeError as error:
-        extra = {"title": HOSTILE, "nested": {"x": [HOSTILE]}}
+        extra = {"title": HOSTILE, "word": "\x1b[2J\u202egnp", "nested": {"x": [HOSTILE]}}
         logging.getLogger("taskyard").error("said %s\n2026 forged", HOSTILE, exc_info=error, extra=extra)
 
     written = capsys.readouterr().err

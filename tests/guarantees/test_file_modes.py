@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import taskyard
+from taskyard.worker.process.runtime_files import enter
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +46,24 @@ async def test_artifacts_are_out_of_reach_of_others(tmp_path: Path):
     files = files_in(folder)
     assert files
     assert {str(each): oct(mode(each)) for each in files if mode(each) & 0o077} == {}
+
+
+async def test_what_subagents_wrote_is_out_of_reach_of_others(tmp_path: Path):
+    folder = tmp_path / "transcripts"
+    async with taskyard.connect(f"sqlite:///{tmp_path / 'yard.db'}", sweeps=False, transcripts=folder) as yard:
+        await yard.subagents.start("explore", "secret", parent="lead", conversation="c1", description="Look around")
+
+    assert [oct(mode(each)) for each in (folder, *files_in(folder))] == ["0o700", "0o600"]
+
+
+def test_the_files_of_a_runtime_are_its_owners_alone(tmp_path: Path):
+    folder = tmp_path / "runtime"
+    process = enter(None, folder)
+    made = {each.name: oct(mode(each)) for each in files_in(folder) if each.name != ".gitignore"}
+    process.leave()
+
+    assert mode(folder) == 0o700
+    assert set(made.values()) == {"0o600"}
 
 
 async def test_a_file_that_is_there_keeps_the_mode_its_owner_gave_it(tmp_path: Path):

@@ -1,13 +1,15 @@
 """Who may listen to what: every message of the table for every role, tokens however they are shown, and their end."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import pytest
 from websockets.exceptions import InvalidStatus
 
 from taskyard.api.messages import MESSAGES, Closing, Message
+from taskyard.core.errors import StoreUnavailable
 from taskyard.features.tokens.rules import ADMINISTER, Role
 from taskyard.ledger.clock import ManualClock
 from taskyard.server.live import connections
@@ -228,16 +230,30 @@ async def test_a_token_has_an_end_to_the_connections_that_listen_with_it(yard: Y
         ):
             assert stream.status_code == 200
             socket = await refused(server, tokens[0])
-            again = await client.get("/api/events", headers=STREAM)
+            async with client.stream("GET", "/api/events", headers=STREAM) as again:
+                assert again.status_code == 429  # and not read on where it is not: that would have no end
+                await again.aread()
             async with listening(server) as stranger:
                 late = await stranger.ask(token=tokens[0])
                 assert (await stranger.farewell()).code == Closing.NO_TOKEN
             async with listening(server, token=tokens[1]) as other:
                 await other.subscribe()
-        assert {socket, again.status_code, late["error"]["status"]} == {429}
+        assert {socket, late["error"]["status"]} == {429}
         assert late["error"]["code"] == again.json()["code"] == "too_many_listeners"
         async with listening(server, token=tokens[0]) as after:
             await after.subscribe()
+
+
+async def test_who_follows_a_task_is_counted_among_those_who_listen(yard: Yard):
+    held = await given_a_running_task(yard)
+    token = (await yard.tokens.create("ada", "viewer")).text
+    async with (
+        served(yard, most_listeners=1) as server,
+        calling(server, token) as client,
+        listening(server, token=token),
+        client.stream("GET", f"/api/tasks/{held.id}/stream", headers=STREAM) as stream,
+    ):
+        assert stream.status_code == 429
 
 
 async def test_an_address_has_an_end_to_the_connections_that_have_yet_to_show_a_token(yard: Yard):
@@ -273,3 +289,24 @@ async def test_who_has_yet_to_show_a_token_is_not_taken_for_one_whose_token_has_
         assert await closings([first]) == [Closing.NO_TOKEN]
 
         assert "welcome" in await stranger.ask(token=issued[1].text)
+
+
+async def test_a_store_that_is_away_is_named_once_though_it_is_asked_about_tokens_again_and_again(
+    guarded: Guarded, quick_looks: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    looks, looked_often = list[str](), asyncio.Event()
+
+    async def away(token: str, _: object) -> NoReturn:
+        looks.append(token)
+        if len(looks) == 3:
+            looked_often.set()
+        raise StoreUnavailable("it is away")
+
+    async with listening(guarded.server, token=guarded.tokens["viewer"]) as listener:
+        await listener.subscribe()
+        monkeypatch.setattr(connections, "caller_with", away)
+        async with asyncio.timeout(30):
+            await looked_often.wait()
+        monkeypatch.undo()
+
+    assert caplog.text.count("cannot be checked") == 1

@@ -58,6 +58,20 @@ async def test_time_goes_on_where_the_clock_was_set_back_far(store: Store, other
         assert each.now() == clock.now()
 
 
+async def test_a_heartbeat_after_a_wrong_clock_wrote_keeps_its_lease_for_no_longer_than_its_length(
+    store: Store, other: Store, clock: ManualClock
+):
+    task = await given_a_running_task(store)
+    clock.advance(seconds=3600)
+    await given_a_task(other)
+    clock.advance(seconds=-3590)
+
+    [extended] = await store.extend([a_beat(task)])
+
+    assert extended.accepted
+    assert (await row_of(store, task.id)).lease_expires_at == clock.now() + 90 * SECOND
+
+
 async def test_a_duty_that_a_wrong_clock_put_off_for_long_is_taken(store: Store, clock: ManualClock):
     clock.advance(seconds=3600)
     wrong = store.now()
