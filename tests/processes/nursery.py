@@ -4,8 +4,8 @@ To load the package and its stores takes most of the processor time of a short p
 all the same: it has a pid, opens its own connections, and can be stopped and killed.
 
 `Nursery` is the test's end. As a program, `python -m tests.processes.nursery FD`, it takes requests from a socket: a
-module to run, its words and its environment, with three descriptors. It answers with the pid, and tells the status when
-the child has ended.
+module to run, its words, its folder and its environment, with three descriptors. It answers with the pid, and tells the
+status when the child has ended.
 """
 
 import asyncio
@@ -26,7 +26,13 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
 LONGEST = 1 << 17  # bytes of a request
-LOADED = ("taskyard.app", "taskyard.stores.sqlite", "taskyard.stores.postgres", "taskyard.stores.redis")
+LOADED = (
+    *("taskyard.app", "taskyard.stores.sqlite", "taskyard.stores.postgres", "taskyard.stores.redis"),
+    # What `taskyard work` loads.
+    *("taskyard.cli.main", "taskyard.cli.commands.agents", "pydantic.type_adapter", "pydantic.types", "structlog"),
+    "opentelemetry.trace",
+)
+SHORT = 1 << 16  # bytes of a line that is not said to be longer
 
 
 class Forked:
@@ -46,6 +52,9 @@ class Forked:
         self.stdin, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(to_it, "wb", 0))
         protocol = asyncio.StreamReaderProtocol(self.stdout)
         self._reading, _ = await loop.connect_read_pipe(lambda: protocol, os.fdopen(from_it, "rb", 0))
+
+    def send_signal(self, number: signal.Signals) -> None:
+        os.kill(self.pid, number)
 
     async def wait(self) -> int:
         if self.returncode is None:
@@ -72,10 +81,10 @@ class Nursery:
         self._statuses: dict[int, int] = {}
         self._one_at_a_time = threading.Lock()
 
-    async def fork(self, module: str, *words: str, limit: int) -> Forked:
-        """Run a module as a program."""
+    async def fork(self, module: str, *words: str, limit: int = SHORT, folder: Path = ROOT) -> Forked:
+        """Run a module as a program, in a folder."""
         (in_, to_it), (from_it, out) = os.pipe(), os.pipe()
-        request = {"module": module, "words": words, "environment": dict(os.environ)}
+        request = {"module": module, "words": words, "folder": str(folder), "environment": dict(os.environ)}
         try:
             pid = await asyncio.to_thread(self._ask, request, [in_, out, 2])
         finally:
@@ -127,6 +136,7 @@ def nursery() -> Nursery:
 class _Request(NamedTuple):
     module: str
     words: list[str]
+    folder: str
     environment: dict[str, str]
     descriptors: list[int]
 
@@ -181,6 +191,8 @@ def _run(request: _Request) -> None:
     for number, descriptor in enumerate(request.descriptors):
         os.dup2(descriptor, number)
         os.close(descriptor)
+    os.chdir(request.folder)
+    sys.path[0] = request.folder
     os.environ.clear()
     os.environ.update(request.environment)
     sys.argv = [request.module, *request.words]

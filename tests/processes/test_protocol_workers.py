@@ -5,7 +5,6 @@ import json
 import os
 import sys
 from asyncio import StreamReader, StreamWriter
-from asyncio.subprocess import DEVNULL, Process
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -16,7 +15,8 @@ import pytest
 import taskyard
 from taskyard.app import Yard
 from tests.a2a.clients import serving
-from tests.processes.test_runtimes import WAIT, killed, when
+from tests.processes.commands import WAIT, a_worker
+from tests.processes.test_runtimes import killed, when
 from tests.storage import asked_for_in_a_file, url_of
 from tests.worker.conftest import working
 
@@ -28,19 +28,6 @@ SENDING = b"/message:send"
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """One store: what is stored of a step is the same on each, and every test here starts two interpreters or more."""
     return url_of(request.param, tmp_path)
-
-
-@asynccontextmanager
-async def a_worker(url: str, folder: Path, *words: str) -> AsyncGenerator[Process]:
-    await asyncio.to_thread(folder.mkdir, exist_ok=True)
-    command = (sys.executable, "-m", "taskyard", "--url", url, "work", *words)
-    process = await asyncio.create_subprocess_exec(*command, cwd=folder, stderr=DEVNULL)
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.terminate()
-        await asyncio.wait_for(process.wait(), WAIT)
 
 
 class Elsewhere:

@@ -3,16 +3,17 @@
 import asyncio
 import signal
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 from taskyard.core.task import Status
 from taskyard.server.server import served
 from taskyard.yard import Yard
+from tests.processes import commands
+from tests.processes.commands import WAIT
+from tests.processes.nursery import Forked
 
-WAIT = 60.0
 # Pins a session and waits for its worker to die; where it has been given a session, that is its output.
 PROGRAM = """
 import json, os, sys, time
@@ -32,16 +33,8 @@ def program_in(folder: Path) -> str:
     return f"{sys.executable} {folder / 'program.py'}"
 
 
-@asynccontextmanager
-async def a_worker(url: str, folder: Path, *more: str) -> AsyncGenerator[asyncio.subprocess.Process]:
-    words = (sys.executable, "-m", "taskyard", "--url", url, "work", "--exec", program_in(folder), *more)
-    process = await asyncio.create_subprocess_exec(*words, cwd=folder, stderr=asyncio.subprocess.DEVNULL)
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.terminate()
-        await asyncio.wait_for(process.wait(), WAIT)
+def a_worker(url: str, folder: Path, *more: str) -> AbstractAsyncContextManager[Forked]:
+    return commands.a_worker(url, folder, "--exec", program_in(folder), *more)
 
 
 async def when(yard: Yard, task_id: str, event: str) -> None:
@@ -57,7 +50,7 @@ async def given_a_task(yard: Yard, **fields: Any) -> str:
     return task.id
 
 
-async def killed(process: asyncio.subprocess.Process) -> None:
+async def killed(process: asyncio.subprocess.Process | Forked) -> None:
     process.send_signal(signal.SIGKILL)
     await process.wait()
 
