@@ -23,6 +23,8 @@ from tests.yards import OpenYard
 
 if place := in_memory():
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(place))  # where pytest makes every tmp_path
+# Each client of httpx reads the certificates that it trusts, and those of a machine take 20 ms. Nobody has this key.
+os.environ["SSL_CERT_FILE"] = str(Path(__file__).parent / "data/authority.pem")
 # How long generated data take says how busy the machine is, and nothing of the code. `--hypothesis-profile` goes first.
 settings.register_profile("taskyard", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("taskyard")
