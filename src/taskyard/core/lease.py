@@ -51,6 +51,11 @@ def numbered(sealed_stem: str, attempt: int | str) -> str:
     return f"{sealed_stem}.{attempt}"
 
 
+def sealed_stem(sealed: str) -> str:
+    """The sealed stem in what is stored."""
+    return sealed.rpartition(".")[0]
+
+
 def _bytes(text: str) -> bytes:
     # Whatever a caller makes up is no lease of anything; that it is no text either must not break the answer.
     return text.encode(errors="surrogatepass")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from operator import itemgetter
 from secrets import token_hex
 from time import monotonic
 from typing import Unpack
@@ -15,7 +16,7 @@ from taskyard.core.changes import Beat, ChangeSet
 from taskyard.core.claiming import PARKED_PER_CLAIM, ClaimPlan
 from taskyard.core.errors import InvalidInput, LeaseLost, NotFound, StoreUnavailable, Unavailable
 from taskyard.core.json_value import Json, encode
-from taskyard.core.lease import Lease, asked, mint, numbered, seal, seal_stem, token
+from taskyard.core.lease import Lease, asked, mint, seal, seal_stem, sealed_stem, token
 from taskyard.core.outcomes import Report
 from taskyard.core.planning import Planning
 from taskyard.core.task import AgentId, Definition, Failure, Hot, Reason, Status, TaskId
@@ -221,14 +222,15 @@ class Claims:
         """What the same request was given, while its claim time runs: its answer may have been lost."""
         now = self._ledger.now()
         held = [hot for hot in await self._store.held(agent=agent_id) if hot.workspace == self._workspace]
+        places = {seal_stem(stem): place for place, stem in enumerate(stems)}
         found = [
-            (hot, stem)
-            for stem, sealed in ((stem, seal_stem(stem)) for stem in stems)
+            (place, hot)
             for hot in held
-            if hot.lease == numbered(sealed, hot.attempt) and _claim_time_runs(hot, now)
+            if (place := places.get(sealed_stem(hot.lease or ""))) is not None and _claim_time_runs(hot, now)
         ]
-        definitions = await self._store.definitions([hot.id for hot, _ in found]) if found else {}
-        hots, stems = [hot for hot, _ in found], [stem for _, stem in found]
+        found.sort(key=itemgetter(0))
+        definitions = await self._store.definitions([hot.id for _, hot in found]) if found else {}
+        hots, stems = [hot for _, hot in found], [stems[place] for place, _ in found]
         return await self._rows_handed_out(hots, stems, [definitions[hot.id] for hot in hots])
 
     async def start(self, task_id: str, lease: str) -> Receipt:
