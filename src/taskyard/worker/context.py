@@ -372,18 +372,15 @@ class Context:
         shown: dict[str, Json] = {"fraction": fraction, "note": note, **more}
         self._latest_progress = shown
         self._check()
-        await self._write_output()
+        if self._output is not None:
+            await self._output.flush()  # readers get both in the order in which they were said
         self._heed(await self.yard.progress(self.id, self.lease, shown))
 
     async def message(self, text: str, *, kind: str = "text", **more: Json) -> None:
         """Something the agent said or did, for those who watch: in its stream, and as an event."""
-        await self._write_output()
-        await self.yard.attempts.message(self.id, self.lease, {"kind": kind, "text": text, **more})
-
-    async def _write_output(self) -> None:
-        """Write what was streamed before, so that readers get both in the order in which they were said."""
         if self._output is not None:
             await self._output.flush()
+        await self.yard.attempts.message(self.id, self.lease, {"kind": kind, "text": text, **more})
 
     async def spend(
         self,
@@ -400,13 +397,9 @@ class Context:
         Dollars are rounded up to a micro-dollar. Without dollars, the price of the model's tokens is looked up.
         """
         call = ModelCall(
-            usd=usd,
-            input_tokens=input_tokens,
-            output_tokens=output_tokens,
-            cache_read_tokens=cache_read_tokens,
-            cache_write_tokens=cache_write_tokens,
-            model=model,
-        )
+            usd=usd, model=model, input_tokens=input_tokens, output_tokens=output_tokens,
+            cache_read_tokens=cache_read_tokens, cache_write_tokens=cache_write_tokens,
+        )  # fmt: skip
         await prices.load([call.model])
         self._count(call)
         await self._tell()

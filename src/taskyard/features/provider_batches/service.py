@@ -10,7 +10,7 @@ from taskyard.core import outcomes
 from taskyard.core.changes import Blocker, ChangeSet, Checkpoint, Event, Lift, Record, RecordChange, expected, merged
 from taskyard.core.errors import InvalidInput, LeaseLost, NotFound
 from taskyard.core.identifiers import TIME_BLOCKER, batch_blocker
-from taskyard.core.json_value import Json, compact, encode, is_mapping
+from taskyard.core.json_value import Json, compact, encode
 from taskyard.core.lease import Lease
 from taskyard.core.outcomes import Report
 from taskyard.core.policy import preset
@@ -23,9 +23,9 @@ from taskyard.features.artifacts.service import Artifacts
 from taskyard.features.attempts.notes import Notes
 from taskyard.features.attempts.suspension import Suspension
 from taskyard.features.budgets import prices
-from taskyard.features.budgets.spend import Reported, reported
-from taskyard.features.budgets.views import Spent
+from taskyard.features.budgets.spend import Reported
 from taskyard.features.provider_batches import rules
+from taskyard.features.provider_batches.call_result import CallResult
 from taskyard.features.provider_batches.rules import ITEM, OPEN_BATCH, PROVIDER_BATCH, CallBody, LaneTerms, PartBody
 from taskyard.features.provider_batches.views import (
     BatchCall,
@@ -320,12 +320,12 @@ class ProviderBatches:
         if len(results) > MOST_AT_ONCE:
             raise InvalidInput("results", f"must be at most {MOST_AT_ONCE} in one call")
         hot = await self._sender(task_id, lease)
-        read = [_Result(each) for each in results]
+        read = [CallResult(each) for each in results]
         await prices.load([each.model for each in read])
         settled = await asyncio.gather(*(self._settle(hot.id, each) for each in read))
         return sum(settled)
 
-    async def _settle(self, batch_id: TaskId, result: _Result) -> bool:
+    async def _settle(self, batch_id: TaskId, result: CallResult) -> bool:
         spent = result.spent()
         cost, answer = spent.cost or MicroUsd(0), await self._fitting(batch_id, result)
 
@@ -363,7 +363,7 @@ class ProviderBatches:
         attempts = await self._store.attempts(TaskId(item["task_id"]))
         return tuple(rules.with_cost(each, cost, spent) for each in attempts if each.number == item["attempt"])
 
-    async def _fitting(self, batch_id: TaskId, result: _Result) -> dict[str, Json]:
+    async def _fitting(self, batch_id: TaskId, result: CallResult) -> dict[str, Json]:
         """What its task gets. An answer that is too large for a row becomes an artifact of the task.
 
         It was paid for, so one that cannot be kept at all becomes an error that says so.
@@ -380,7 +380,7 @@ class ProviderBatches:
                 return {"outcome": CallOutcome.FAILED, "answer": str(error), "status": None}
         return outcome
 
-    async def _given(self, batch_id: TaskId, result: _Result) -> dict[str, Json] | None:
+    async def _given(self, batch_id: TaskId, result: CallResult) -> dict[str, Json] | None:
         """What stands for an answer that its task was given as an artifact; None where no task waits for it."""
         record = await self._store.record(rules.KIND, self._workspace, rules.item_id(batch_id, result.custom_id))
         if record is None:
@@ -453,31 +453,6 @@ class ProviderBatches:
             return ChangeSet(records=(rules.over(fresh),), spends=spends, at=self._ledger.now()), None
 
         await self._ledger.commit(decide)
-
-
-class _Result:
-    """What came of a call, as an agent says it."""
-
-    def __init__(self, given: object) -> None:
-        if not is_mapping(given):
-            raise InvalidInput("results", "must be a list of objects")
-        known = {"custom_id", "outcome", "answer", "status"}
-        self.custom_id = fields.name(given.get("custom_id"), "results.custom_id")
-        self.outcome = fields.choice(CallOutcome)(given.get("outcome"), "results.outcome")
-        self.answer: Any = given.get("answer")
-        status = given.get("status")
-        self.status = None if status is None else fields.whole(status, "results.status", least=100, most=599)
-        self._spent: Any = {name: value for name, value in given.items() if name not in known}
-        if unknown := self._spent.keys() - Spent.__annotations__.keys():
-            raise InvalidInput(f"results.{min(unknown)}", "is not known")
-
-    @property
-    def model(self) -> str | None:
-        model = self._spent.get("model")
-        return model if isinstance(model, str) else None
-
-    def spent(self) -> Reported:
-        return reported(**self._spent, is_batch=True)
 
 
 def _failed(outcome: Mapping[str, Json]) -> BatchCall:
