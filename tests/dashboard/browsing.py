@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
@@ -114,8 +116,15 @@ class Visit:
     def confirm(self, name: str, **said: str) -> None:
         for label, text in said.items():
             self.dialog.get_by_label(label.replace("_", " ")).fill(text)
-        self.dialog.get_by_role("button", name=name, exact=True).click()
+        self._confirm_as_shown(self.dialog.get_by_role("button", name=name, exact=True))
         expect(self.dialog).to_have_count(0)
+
+    def _confirm_as_shown(self, button: Locator) -> None:
+        """Do it, and see that the call which the dialog shows is made."""
+        expect(button).to_be_enabled()
+        shown = call_in(self.dialog.locator(".deed-call[aria-busy=false] code").inner_text())
+        with self.page.expect_request(lambda request: call_of(request) == shown):
+            button.click()
 
     def _on_console(self, message: ConsoleMessage) -> None:
         # The network is told of by those who miss an answer; everything else that a page complains of is a fault.
@@ -129,6 +138,26 @@ class Visit:
     def _on_request(self, request: Request) -> None:
         if urlsplit(request.url).netloc != urlsplit(self.address).netloc and not request.url.startswith("data:"):
             self.troubles.append(f"another site was asked: {request.url}")
+
+
+class HttpCall(NamedTuple):
+    method: str
+    path: str
+    body: object
+
+
+def call_of(request: Request) -> HttpCall:
+    url = urlsplit(request.url)
+    return HttpCall(request.method, url.path, json.loads(request.post_data) if request.post_data else None)
+
+
+def call_in(line: str) -> HttpCall:
+    """The call that a line for the shell makes with curl."""
+    program, *words = shlex.split(line)
+    assert program == "curl", line
+    options = dict(zip(words[:-1:2], words[1::2], strict=True))
+    body = json.loads(options["-d"]) if "-d" in options else None
+    return HttpCall(options.get("-X", "GET"), urlsplit(words[-1]).path, body)
 
 
 def started(chromium: BrowserType, **environment: str) -> Browser:

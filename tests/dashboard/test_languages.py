@@ -14,7 +14,7 @@ from tests.dashboard.conftest import Enter, Place
 from tests.dashboard.scenes import Scene, given_a_scene
 from tests.dashboard.test_accessibility import paths
 
-BROKEN = re.compile("This page broke|Diese Seite ist kaputt")
+BROKEN = re.compile("This page broke|Auf dieser Seite ist ein Fehler")
 NAMES_ITSELF = """
 for (const [name, value] of [["language", %s], ["languages", [%s]]])
   Object.defineProperty(navigator, name, { value, configurable: true });

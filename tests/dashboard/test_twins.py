@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Locator
+from playwright.sync_api import Locator, expect
 from typer.main import get_command
 
 from taskyard.api import calls
 from taskyard.api.calls import Call
 from taskyard.cli.main import app
 from taskyard.sync import SyncYard
-from tests.dashboard.browsing import Visit
+from tests.dashboard.browsing import HttpCall, Visit, call_in, call_of
 from tests.dashboard.scenes import given_a_scene
 from tests.dashboard.test_accessibility import walked
 
@@ -37,6 +38,25 @@ def test_every_panel_of_every_page_has_a_twin_that_there_is(visit: Visit, yard: 
             wrong[path] = (bare, unreal)
 
     assert wrong == {}
+
+
+def test_an_action_shows_the_call_that_it_makes_and_makes_none_before(visit: Visit, yard: SyncYard):
+    scene = given_a_scene(yard)
+    sent: list[HttpCall] = []
+    visit.open(f"/tasks/{scene.waiting}", "Waiting one")
+    visit.page.on("request", lambda request: sent.append(call_of(request)) if request.method != "GET" else None)
+
+    visit.button("Priority").click()
+    visit.dialog.get_by_label("Priority, lower goes first").fill("7")
+    shown = visit.dialog.locator(".deed-call[aria-busy=false] code")
+    path = f"/api/tasks/{scene.waiting}/priority"
+    expect(shown).to_contain_text(json.dumps({"priority": 7}, separators=(",", ":")))
+
+    assert call_in(shown.inner_text()) == HttpCall("POST", path, {"priority": 7})
+    assert is_call(shown.inner_text())
+    assert sent == []
+    visit.confirm("Move it")
+    assert sent == [HttpCall("POST", path, {"priority": 7})]
 
 
 def _twins(visit: Visit) -> list[Locator]:

@@ -23,6 +23,14 @@ async def test_an_overview_without_problems_says_so(opened: Opened):
         assert "✓ nothing asks for you\nthe yard is empty" in await seen.look()
 
 
+async def test_the_overview_has_money_to_the_cent(yard: Yard, opened: Opened):
+    held = await given_a_running_task(yard)
+    await yard.complete(held.id, held.lease, {}, cost_usd="0.6")
+    await yard.budgets.set(daily_budget_usd="5", by="human:ada")
+    async with opened() as seen:
+        assert "$0.60 spent today of $5.00" in await seen.look()
+
+
 async def test_the_overview_has_progress(yard: Yard, opened: Opened):
     held = await given_a_running_task(yard, title="Build the page")
     await yard.progress(held.id, held.lease, {"fraction": 0.5, "note": "half of it"})

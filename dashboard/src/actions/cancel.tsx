@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Ban } from "lucide-react";
 import { useId, useState } from "react";
 
-import { answered, api } from "@/api/client";
+import { answered, api, type Api } from "@/api/client";
 import { dag } from "@/api/dags";
 import { wordsOf } from "@/api/problem";
 import { say } from "@/language/say";
@@ -26,7 +26,7 @@ export function CancelTask({ task, small = false, label = say("Cancel") }: Cance
   const [cascade, setCascade] = useState(true);
   const preview = useQuery({
     queryKey: ["cancel-preview", task.id, cascade],
-    queryFn: () => cancelled(task.id, { dry_run: true, cascade, reason: "" }),
+    queryFn: () => cancelled(api, task.id, { dry_run: true, cascade, reason: "" }),
     enabled: open,
     staleTime: 0,
     gcTime: 0,
@@ -51,7 +51,7 @@ export function CancelTask({ task, small = false, label = say("Cancel") }: Cance
           : say("Cancel {tasks|# task|# tasks}", { tasks: others.length + 1 })
       }
       command={`taskyard cancel ${task.id}${cascade ? " --cascade" : " --alone"}${why}`}
-      run={() => cancelled(task.id, { dry_run: false, cascade, reason: reason || "cancelled" })}
+      run={(via) => cancelled(via, task.id, { dry_run: false, cascade, reason: reason || "cancelled" })}
       done={
         others.length === 0
           ? say("Cancelled")
@@ -72,8 +72,8 @@ export function CancelTask({ task, small = false, label = say("Cancel") }: Cance
   );
 }
 
-async function cancelled(id: string, body: { dry_run: boolean; cascade: boolean; reason: string }) {
-  return answered(api.POST("/api/tasks/{task_id}/cancel", { params: { path: { task_id: id } }, body }));
+async function cancelled(via: Api, id: string, body: { dry_run: boolean; cascade: boolean; reason: string }) {
+  return answered(via.POST("/api/tasks/{task_id}/cancel", { params: { path: { task_id: id } }, body }));
 }
 
 interface CascadeProps {

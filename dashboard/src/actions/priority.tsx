@@ -1,7 +1,6 @@
 import { ArrowUpDown } from "lucide-react";
 import { useId, useState } from "react";
 
-import { api } from "@/api/client";
 import { say } from "@/language/say";
 import { Action } from "@/parts/action";
 import { tierOf } from "@/parts/format";
@@ -31,8 +30,8 @@ export function SetPriority({ task, small = false }: SetPriorityProps) {
       confirm={say("Move it")}
       command={`taskyard priority ${task.id} ${priority || "50"}`}
       ready={/^\d+$/.test(priority)}
-      run={() =>
-        api.POST("/api/tasks/{task_id}/priority", {
+      run={(via) =>
+        via.POST("/api/tasks/{task_id}/priority", {
           params: { path: { task_id: task.id } },
           body: { priority: Number(priority) },
         })

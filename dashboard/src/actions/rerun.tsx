@@ -1,7 +1,7 @@
 import { RefreshCw } from "lucide-react";
 import { useNavigate } from "react-router";
 
-import { answered, api } from "@/api/client";
+import { answered } from "@/api/client";
 import { say } from "@/language/say";
 import { Action } from "@/parts/action";
 
@@ -19,8 +19,8 @@ export function RerunTask({ task, small = false }: { task: Subject; small?: bool
       disabled={isFinal(task.status) ? undefined : say("It has not ended: only what has ended can be done again.")}
       title={say("Rerun “{task}”", { task: nameOf(task) })}
       command={`taskyard rerun ${task.id}`}
-      run={async () => {
-        const made = await answered(api.POST("/api/tasks/{task_id}/rerun", { params: { path: { task_id: task.id } } }));
+      run={async (via) => {
+        const made = await answered(via.POST("/api/tasks/{task_id}/rerun", { params: { path: { task_id: task.id } } }));
         await navigate(`/tasks/${made.id}`);
       }}
       done={say("Put in again, as a new task")}

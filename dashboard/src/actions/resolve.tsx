@@ -84,7 +84,8 @@ function Resolve({ way, letters, small }: { way: Way; letters: readonly DeadLett
         isOne ? way.label : say("{label} {letters|# letter|# letters}", { label: way.label, letters: letters.length })
       }
       command={commandOf(letters, way.resolution, reason)}
-      run={() => each(letters, (letter) => resolve(letter.id, { resolution: way.resolution, reason }))}
+      times={letters.length}
+      run={(via) => each(letters, (letter) => resolve(via, letter.id, { resolution: way.resolution, reason }))}
       done={isOne ? way.done : `${way.done}: ${say("{letters|# letter|# letters}", { letters: letters.length })}`}
     >
       <p>{isOne ? way.explains : `${way.explains} ${say("This is done to each of them.")}`}</p>
@@ -121,7 +122,7 @@ function EditAndRetry({ letter, small }: { letter: DeadLetter; small: boolean })
         setPayload(before.payload);
         setTerms(termsOf(letter));
       }}
-      run={() => resolve(letter.id, { resolution: "modify_and_retry", reason, spec })}
+      run={(via) => resolve(via, letter.id, { resolution: "modify_and_retry", reason, spec })}
       done={say("To be tried again, as edited")}
     >
       <div className="field">

@@ -45,7 +45,7 @@ function Verdict({ task, name, small = false, isYes, label, icon }: VerdictProps
       danger={!isYes}
       title={`${label} “${nameOf(task)}”`}
       command={commandOf(task.id, name, data)}
-      run={() => signal(task.id, name, data)}
+      run={(via) => signal(via, task.id, name, data)}
       done={isYes ? say("Approved: the task goes on") : say("Declined: the task is told")}
     >
       <p>
@@ -75,7 +75,7 @@ function Answer({ task, name, small = false }: SignalProps) {
       confirm={say("Send")}
       command={commandOf(task.id, name, text)}
       ready={text !== ""}
-      run={() => signal(task.id, name, text)}
+      run={(via) => signal(via, task.id, name, text)}
       done={say("Sent: the task goes on")}
     >
       <div className="field">

@@ -4,7 +4,7 @@ import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import type { YardEvent } from "@/live/stream";
 import type { AuditFilter } from "@/pages/audit/words";
 
-import { answered, api, type Shapes } from "./client";
+import { answered, api, type Api, type Shapes } from "./client";
 
 export type AuditEntry = Shapes["AuditEntry"];
 export type AuditPage = Shapes["AuditPage"];
@@ -34,8 +34,8 @@ export const auditPolicy = queryOptions({
   meta: { changesWith: ({ event }: YardEvent) => event === "workspace.audit" },
 });
 
-export function keepAudit(days: number): Promise<unknown> {
-  return answered(api.PUT("/api/audit/policy", { body: { days } }));
+export function keepAudit(via: Api, days: number): Promise<unknown> {
+  return answered(via.PUT("/api/audit/policy", { body: { days } }));
 }
 
 export interface Collected {

@@ -22,6 +22,32 @@ const manners: Middleware = {
 export const api = createClient<paths>({ baseUrl: location.origin });
 api.use(manners);
 
+export type Api = typeof api;
+
+export interface Sent {
+  method: string;
+  path: string;
+  body?: unknown;
+}
+
+/** What a deed would send first: it is given a client that keeps the call and reaches nobody. Null where it sends nothing. */
+export async function rehearsed(act: (via: Api) => Promise<unknown>): Promise<Sent | null> {
+  const kept: Request[] = [];
+  const nobody = createClient<paths>({
+    baseUrl: location.origin,
+    fetch(request) {
+      kept.push(request);
+      return Promise.reject(new Unreachable());
+    },
+  });
+  await act(nobody).catch(() => undefined);
+  const [first] = kept;
+  if (first === undefined) return null;
+  const { pathname, search } = new URL(first.url);
+  const text = await first.text();
+  return { method: first.method, path: pathname + search, ...(text !== "" && { body: JSON.parse(text) as unknown }) };
+}
+
 /** The body of an answer: what is no success was thrown before. */
 export async function answered<T>(call: Promise<{ data?: T }>): Promise<T> {
   return (await call).data as T;

@@ -3,7 +3,7 @@ import { queryOptions } from "@tanstack/react-query";
 
 import type { YardEvent } from "@/live/stream";
 
-import { answered, api, type Shapes } from "./client";
+import { answered, api, type Api, type Shapes } from "./client";
 
 export type Agent = Shapes["Agent"];
 export type Runtime = Shapes["Runtime"];
@@ -51,25 +51,30 @@ function at(agentId: string) {
   return { params: { path: { agent_id: agentId } } };
 }
 
-export function drain(agentId: string): Promise<unknown> {
-  return answered(api.POST("/api/agents/{agent_id}/drain", at(agentId)));
+export function drain(via: Api, agentId: string): Promise<unknown> {
+  return answered(via.POST("/api/agents/{agent_id}/drain", at(agentId)));
 }
 
-export function resume(agentId: string): Promise<unknown> {
-  return answered(api.POST("/api/agents/{agent_id}/resume", at(agentId)));
+export function resume(via: Api, agentId: string): Promise<unknown> {
+  return answered(via.POST("/api/agents/{agent_id}/resume", at(agentId)));
 }
 
 /** Of all agents of a type together. */
-export function setTypeBudget(type: string, usd: string | null, per: "ever" | "day" | "month"): Promise<unknown> {
+export function setTypeBudget(
+  via: Api,
+  type: string,
+  usd: string | null,
+  per: "ever" | "day" | "month",
+): Promise<unknown> {
   const body = { budget_usd: usd, budget_per: usd === null ? null : per };
-  return answered(api.POST("/api/agents/{agent_id}/budget", { ...at(type), body }));
+  return answered(via.POST("/api/agents/{agent_id}/budget", { ...at(type), body }));
 }
 
 /** Lets what their code says count again. */
-export function takeBackBudget(type: string): Promise<unknown> {
-  return answered(api.POST("/api/agents/{agent_id}/budget", { ...at(type), body: { take_back: true } }));
+export function takeBackBudget(via: Api, type: string): Promise<unknown> {
+  return answered(via.POST("/api/agents/{agent_id}/budget", { ...at(type), body: { take_back: true } }));
 }
 
-export function removeAgent(agentId: string): Promise<unknown> {
-  return answered(api.DELETE("/api/agents/{agent_id}", at(agentId)));
+export function removeAgent(via: Api, agentId: string): Promise<unknown> {
+  return answered(via.DELETE("/api/agents/{agent_id}", at(agentId)));
 }

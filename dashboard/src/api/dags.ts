@@ -1,7 +1,7 @@
 /** DAGs: the list, one with its tasks, and what can be done to it. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 
-import { answered, api, nextTurn, type Shapes } from "./client";
+import { answered, api, type Api, nextTurn, type Shapes } from "./client";
 import { likeTask, type Draft, type Original } from "./new-work";
 
 export type Dag = Shapes["Dag"];
@@ -86,16 +86,16 @@ export function dag(id: string) {
 }
 
 /** What would be cancelled, or was. */
-export async function cancelDag(id: string, reason: string, isTrial: boolean): Promise<string[]> {
-  const call = api.POST("/api/dags/{dag_id}/cancel", {
+export async function cancelDag(via: Api, id: string, reason: string, isTrial: boolean): Promise<string[]> {
+  const call = via.POST("/api/dags/{dag_id}/cancel", {
     params: { path: { dag_id: id } },
     body: { reason, dry_run: isTrial },
   });
   return (await answered(call)).task_ids;
 }
 
-export function setDagBudget(id: string, ceiling: string | null): Promise<unknown> {
+export function setDagBudget(via: Api, id: string, ceiling: string | null): Promise<unknown> {
   return answered(
-    api.POST("/api/dags/{dag_id}/budget", { params: { path: { dag_id: id } }, body: { budget_ceiling_usd: ceiling } }),
+    via.POST("/api/dags/{dag_id}/budget", { params: { path: { dag_id: id } }, body: { budget_ceiling_usd: ceiling } }),
   );
 }

@@ -3,7 +3,7 @@ import { queryOptions } from "@tanstack/react-query";
 
 import type { YardEvent } from "@/live/stream";
 
-import { answered, api, type Shapes } from "./client";
+import { answered, api, type Api, type Shapes } from "./client";
 
 export type Notification = Shapes["Notification"];
 export type Fire = Shapes["Fire"];
@@ -65,10 +65,10 @@ function at(id: string) {
   return { params: { path: { notification_id: id } } };
 }
 
-export function resend(id: string): Promise<unknown> {
-  return answered(api.POST("/api/notifications/{notification_id}/resend", at(id)));
+export function resend(via: Api, id: string): Promise<unknown> {
+  return answered(via.POST("/api/notifications/{notification_id}/resend", at(id)));
 }
 
-export function dismiss(id: string): Promise<unknown> {
-  return answered(api.POST("/api/notifications/{notification_id}/dismiss", at(id)));
+export function dismiss(via: Api, id: string): Promise<unknown> {
+  return answered(via.POST("/api/notifications/{notification_id}/dismiss", at(id)));
 }

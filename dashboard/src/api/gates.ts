@@ -3,7 +3,7 @@ import { queryOptions } from "@tanstack/react-query";
 
 import type { YardEvent } from "@/live/stream";
 
-import { answered, api, type Shapes } from "./client";
+import { answered, api, type Api, type Shapes } from "./client";
 import type { RowPage } from "./tasks";
 
 export type Queue = Shapes["Queue"];
@@ -47,24 +47,24 @@ export function history(kind: "queue" | "breaker") {
   });
 }
 
-export function pauseQueue(queue: string): Promise<unknown> {
-  return answered(api.POST("/api/queues/{queue}/pause", { params: { path: { queue } } }));
+export function pauseQueue(via: Api, queue: string): Promise<unknown> {
+  return answered(via.POST("/api/queues/{queue}/pause", { params: { path: { queue } } }));
 }
 
-export function resumeQueue(queue: string): Promise<unknown> {
-  return answered(api.POST("/api/queues/{queue}/resume", { params: { path: { queue } } }));
+export function resumeQueue(via: Api, queue: string): Promise<unknown> {
+  return answered(via.POST("/api/queues/{queue}/resume", { params: { path: { queue } } }));
 }
 
-export function openBreaker(type: string, why: string): Promise<unknown> {
-  return answered(api.POST("/api/breakers/{type}/open", { params: { path: { type } }, body: { why } }));
+export function openBreaker(via: Api, type: string, why: string): Promise<unknown> {
+  return answered(via.POST("/api/breakers/{type}/open", { params: { path: { type } }, body: { why } }));
 }
 
-export function closeBreaker(type: string, why: string): Promise<unknown> {
-  return answered(api.POST("/api/breakers/{type}/close", { params: { path: { type } }, body: { why } }));
+export function closeBreaker(via: Api, type: string, why: string): Promise<unknown> {
+  return answered(via.POST("/api/breakers/{type}/close", { params: { path: { type } }, body: { why } }));
 }
 
-export function liftThrottle(type: string, model: string | null): Promise<unknown> {
-  return answered(api.POST("/api/throttles/lift", { body: { type, model } }));
+export function liftThrottle(via: Api, type: string, model: string | null): Promise<unknown> {
+  return answered(via.POST("/api/throttles/lift", { body: { type, model } }));
 }
 
 /** Tasks that wait for another try. */

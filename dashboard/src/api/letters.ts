@@ -3,7 +3,7 @@ import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 
 import type { YardEvent } from "@/live/stream";
 
-import { answered, api, type Shapes } from "./client";
+import { answered, api, type Api, type Shapes } from "./client";
 import { refusalOf, Unreachable } from "./problem";
 
 export type DeadLetter = Shapes["TaskDetails"];
@@ -41,8 +41,8 @@ export const approvals = queryOptions({
   meta: { changesWith: ({ event }: YardEvent) => MOVES_APPROVALS.has(event), pace: 2_000 },
 });
 
-export function resolve(taskId: string, body: Shapes["Resolve"]): Promise<unknown> {
-  return answered(api.POST("/api/dead-letters/{task_id}/resolve", { params: { path: { task_id: taskId } }, body }));
+export function resolve(via: Api, taskId: string, body: Shapes["Resolve"]): Promise<unknown> {
+  return answered(via.POST("/api/dead-letters/{task_id}/resolve", { params: { path: { task_id: taskId } }, body }));
 }
 
 export function answer(taskId: string, name: string, data: unknown, wait: number): Promise<unknown> {
@@ -76,8 +76,8 @@ export async function storeFile(file: File): Promise<string> {
   return ((await response.json()) as { reference: string }).reference;
 }
 
-export function signal(taskId: string, name: string, data: unknown): Promise<unknown> {
+export function signal(via: Api, taskId: string, name: string, data: unknown): Promise<unknown> {
   return answered(
-    api.POST("/api/tasks/{task_id}/signal", { params: { path: { task_id: taskId } }, body: { name, data } }),
+    via.POST("/api/tasks/{task_id}/signal", { params: { path: { task_id: taskId } }, body: { name, data } }),
   );
 }

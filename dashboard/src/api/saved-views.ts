@@ -3,7 +3,7 @@ import { queryOptions } from "@tanstack/react-query";
 
 import type { YardEvent } from "@/live/stream";
 
-import { answered, api, type Shapes } from "./client";
+import { answered, api, type Api, type Shapes } from "./client";
 
 export type SavedView = Shapes["SavedViews"]["saved_views"][number];
 export type ViewedPage = Shapes["SavedViewDraft"]["page"];
@@ -14,12 +14,12 @@ export const savedViews = queryOptions({
   meta: { changesWith: ({ event }: YardEvent) => event.startsWith("view.") },
 });
 
-export function saveView(name: string, page: ViewedPage, query: string): Promise<unknown> {
+export function saveView(via: Api, name: string, page: ViewedPage, query: string): Promise<unknown> {
   return answered(
-    api.PUT("/api/saved-views/{name}", { params: { path: { name } }, body: { page, query, description: "" } }),
+    via.PUT("/api/saved-views/{name}", { params: { path: { name } }, body: { page, query, description: "" } }),
   );
 }
 
-export function removeView(name: string): Promise<unknown> {
-  return answered(api.DELETE("/api/saved-views/{name}", { params: { path: { name } } }));
+export function removeView(via: Api, name: string): Promise<unknown> {
+  return answered(via.DELETE("/api/saved-views/{name}", { params: { path: { name } } }));
 }

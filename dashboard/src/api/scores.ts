@@ -1,7 +1,7 @@
 /** Variants of task types, and how they do. */
 import { queryOptions } from "@tanstack/react-query";
 
-import { answered, api, type Shapes } from "./client";
+import { answered, api, type Api, type Shapes } from "./client";
 
 export type VariantReport = Shapes["VariantReport"];
 export type VariantFigures = Shapes["VariantFigures"];
@@ -25,6 +25,6 @@ export function report(type: string, days: number) {
   });
 }
 
-export function setVariants(type: string, given: Record<string, unknown>[]): Promise<unknown> {
-  return answered(api.PUT("/api/variants/{type}", { params: { path: { type } }, body: { variants: given } }));
+export function setVariants(via: Api, type: string, given: Record<string, unknown>[]): Promise<unknown> {
+  return answered(via.PUT("/api/variants/{type}", { params: { path: { type } }, body: { variants: given } }));
 }

@@ -3,7 +3,7 @@ import { queryOptions } from "@tanstack/react-query";
 
 import type { YardEvent } from "@/live/stream";
 
-import { answered, api, type Shapes } from "./client";
+import { answered, api, type Api, type Shapes } from "./client";
 
 export type Schedule = Shapes["Schedule"];
 export type Trigger = Shapes["Triggers"]["triggers"][number];
@@ -55,8 +55,8 @@ export type ScheduleDraft = Shapes["ScheduleDraft"];
 export type TriggerDraft = Shapes["TriggerDraft"];
 
 /** Adds it, or puts it in the place of the one that has its id. */
-export function addSchedule(body: ScheduleDraft): Promise<unknown> {
-  return answered(api.POST("/api/schedules", { body }));
+export function addSchedule(via: Api, body: ScheduleDraft): Promise<unknown> {
+  return answered(via.POST("/api/schedules", { body }));
 }
 
 /** How a time is understood, and what it comes to. */
@@ -70,38 +70,38 @@ export function preview(when: string) {
 }
 
 /** The secret of a new hook, which is shown this once; null for others, and where one was replaced. */
-export async function addTrigger(body: TriggerDraft): Promise<string | null> {
-  return (await answered(api.POST("/api/triggers", { body }))).secret;
+export async function addTrigger(via: Api, body: TriggerDraft): Promise<string | null> {
+  return (await answered(via.POST("/api/triggers", { body }))).secret;
 }
 
-export function runSchedule(id: string): Promise<Fire> {
-  return answered(api.POST("/api/schedules/{schedule_id}/run", ofSchedule(id)));
+export function runSchedule(via: Api, id: string): Promise<Fire> {
+  return answered(via.POST("/api/schedules/{schedule_id}/run", ofSchedule(id)));
 }
 
-export function pauseSchedule(id: string): Promise<unknown> {
-  return answered(api.POST("/api/schedules/{schedule_id}/pause", ofSchedule(id)));
+export function pauseSchedule(via: Api, id: string): Promise<unknown> {
+  return answered(via.POST("/api/schedules/{schedule_id}/pause", ofSchedule(id)));
 }
 
-export function resumeSchedule(id: string): Promise<unknown> {
-  return answered(api.POST("/api/schedules/{schedule_id}/resume", ofSchedule(id)));
+export function resumeSchedule(via: Api, id: string): Promise<unknown> {
+  return answered(via.POST("/api/schedules/{schedule_id}/resume", ofSchedule(id)));
 }
 
-export function removeSchedule(id: string): Promise<unknown> {
-  return answered(api.DELETE("/api/schedules/{schedule_id}", ofSchedule(id)));
+export function removeSchedule(via: Api, id: string): Promise<unknown> {
+  return answered(via.DELETE("/api/schedules/{schedule_id}", ofSchedule(id)));
 }
 
-export function fireTrigger(id: string, data: Record<string, unknown>, isTrial: boolean): Promise<Fire> {
-  return answered(api.POST("/api/triggers/{trigger_id}/fire", { ...ofTrigger(id), body: { data, dry_run: isTrial } }));
+export function fireTrigger(via: Api, id: string, data: Record<string, unknown>, isTrial: boolean): Promise<Fire> {
+  return answered(via.POST("/api/triggers/{trigger_id}/fire", { ...ofTrigger(id), body: { data, dry_run: isTrial } }));
 }
 
-export function pauseTrigger(id: string): Promise<unknown> {
-  return answered(api.POST("/api/triggers/{trigger_id}/pause", ofTrigger(id)));
+export function pauseTrigger(via: Api, id: string): Promise<unknown> {
+  return answered(via.POST("/api/triggers/{trigger_id}/pause", ofTrigger(id)));
 }
 
-export function resumeTrigger(id: string): Promise<unknown> {
-  return answered(api.POST("/api/triggers/{trigger_id}/resume", ofTrigger(id)));
+export function resumeTrigger(via: Api, id: string): Promise<unknown> {
+  return answered(via.POST("/api/triggers/{trigger_id}/resume", ofTrigger(id)));
 }
 
-export function removeTrigger(id: string): Promise<unknown> {
-  return answered(api.DELETE("/api/triggers/{trigger_id}", ofTrigger(id)));
+export function removeTrigger(via: Api, id: string): Promise<unknown> {
+  return answered(via.DELETE("/api/triggers/{trigger_id}", ofTrigger(id)));
 }

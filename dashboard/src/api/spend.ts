@@ -3,7 +3,7 @@ import { queryOptions } from "@tanstack/react-query";
 
 import type { YardEvent } from "@/live/stream";
 
-import { answered, api, type Shapes } from "./client";
+import { answered, api, type Api, type Shapes } from "./client";
 
 export type Ceiling = Shapes["Spend"];
 export type Report = Shapes["SpendReport"];
@@ -42,6 +42,6 @@ export const budget = queryOptions({
   meta: { changesWith: ({ event }: YardEvent) => event.startsWith("workspace.") },
 });
 
-export function setBudget(daily: string | null, reserve: string): Promise<unknown> {
-  return answered(api.PUT("/api/budget", { body: { daily_budget_usd: daily, default_reserve_usd: reserve } }));
+export function setBudget(via: Api, daily: string | null, reserve: string): Promise<unknown> {
+  return answered(via.PUT("/api/budget", { body: { daily_budget_usd: daily, default_reserve_usd: reserve } }));
 }

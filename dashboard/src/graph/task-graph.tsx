@@ -51,6 +51,17 @@ interface Props {
   onCurrent: (taskId: string | null) => void;
 }
 
+// What React Flow would say in English. Its boxes are no stops for the Tab key, so it has nothing to say of their keys.
+const SAID = {
+  "controls.ariaLabel": say("Zoom"),
+  "controls.zoomIn.ariaLabel": say("Zoom in"),
+  "controls.zoomOut.ariaLabel": say("Zoom out"),
+  "controls.fitView.ariaLabel": say("Show the whole graph"),
+  "node.a11yDescription.default": "",
+  "node.a11yDescription.keyboardDisabled": "",
+  "edge.a11yDescription.default": "",
+};
+
 const FAR = 0.5; // below this zoom text is too small to read, and not drawn
 const SKETCHED_FROM = 150; // more boxes than this are mere shapes from afar: elements for them all would take seconds
 
@@ -66,7 +77,7 @@ export function TaskGraph(props: Props) {
 
 function LayingOut() {
   return (
-    <p className="graph-empty" role="status">
+    <p className="graph-empty" role="status" aria-busy>
       {say("Laying out…")}
     </p>
   );
@@ -251,6 +262,7 @@ function Canvas({
         edgesFocusable={false}
         elementsSelectable={false}
         disableKeyboardA11y
+        ariaLabelConfig={SAID}
         minZoom={0.02}
         maxZoom={2}
       >

@@ -1,8 +1,9 @@
-/** Something that a person can do: a button, then what will happen and the command that does the same, then the deed. */
+/** Something that a person can do: a button, then what will happen with its command and its call, then the deed. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Eye, type LucideIcon } from "lucide-react";
-import { useState, type ReactNode } from "react";
+import { useEffect, useState, type ReactNode } from "react";
 
+import { api, rehearsed, type Api } from "@/api/client";
 import { wordsOf } from "@/api/problem";
 import { say } from "@/language/say";
 import { askAgain } from "@/live/live";
@@ -11,15 +12,17 @@ import { useToast } from "@/shell/toasts";
 
 import { Command } from "./copy";
 import { Dialog } from "./dialog";
+import { curlOf } from "./twin";
 
 interface Deed {
   title: string; // of the dialog: what is about to be done
   confirm?: string; // on the button that does it
-  command?: string; // the equivalent on the command line
+  command: string; // the equivalent on the command line
+  times?: number; // that the call is made, once for each of so many
   danger?: boolean;
   wide?: boolean;
   ready?: boolean; // whether everything it needs was given
-  run: () => Promise<unknown>;
+  run: (via: Api) => Promise<unknown>; // what it asks of the server, through this client alone
   done: string | (() => string); // what to say when it is done
   children?: ReactNode; // what will happen, and what it needs to know
 }
@@ -91,6 +94,7 @@ export function DeedDialog({
   title,
   confirm,
   command,
+  times = 1,
   danger,
   wide,
   ready = true,
@@ -100,8 +104,9 @@ export function DeedDialog({
 }: DeedDialogProps) {
   const client = useQueryClient();
   const tell = useToast();
+  const { call, isLatest } = useCallOf(run, open && ready);
   const deed = useMutation({
-    mutationFn: run,
+    mutationFn: () => run(api),
     async onSuccess() {
       onClose();
       tell("good", typeof done === "string" ? done : done());
@@ -135,10 +140,16 @@ export function DeedDialog({
       }
     >
       {children}
-      {command !== undefined && (
-        <div className="field">
-          <span className="label">{say("The same from a shell")}</span>
-          <Command text={command} />
+      <div className="field">
+        <span className="label">{say("The same from a shell")}</span>
+        <Command text={command} />
+      </div>
+      {call !== null && (
+        <div className="field deed-call" aria-busy={!isLatest}>
+          <span className="label">
+            {times === 1 ? say("The same over HTTP") : say("The same over HTTP, for the first of {times}", { times })}
+          </span>
+          <Command text={call} />
         </div>
       )}
       {deed.error !== null && (
@@ -148,6 +159,27 @@ export function DeedDialog({
       )}
     </Dialog>
   );
+}
+
+interface Rehearsal {
+  run: Deed["run"];
+  call: string | null;
+}
+
+/** The call that the deed would make, for a shell; null while something that it needs is missing. */
+function useCallOf(run: Deed["run"], isWanted: boolean): { call: string | null; isLatest: boolean } {
+  const [known, setKnown] = useState<Rehearsal | null>(null);
+  useEffect(() => {
+    if (!isWanted) return;
+    let isLatest = true;
+    void rehearsed(run).then((sent) => {
+      if (isLatest) setKnown({ run, call: sent && curlOf(sent) });
+    });
+    return () => {
+      isLatest = false;
+    };
+  }, [run, isWanted]);
+  return { call: isWanted && known ? known.call : null, isLatest: known?.run === run };
 }
 
 /** What a viewer is told once, at the top of a page full of things to do. */

@@ -65,8 +65,8 @@ function SaveView({ page, query }: { page: ViewedPage; query: string }) {
       command={`taskyard saved-views save ${quoted(name || "NAME")} ${page} ${quoted(query)}`}
       ready={name.trim() !== ""}
       onOpen={() => setName("")}
-      run={async () => {
-        await saveView(name.trim(), page, query);
+      run={async (via) => {
+        await saveView(via, name.trim(), page, query);
         await client.invalidateQueries(savedViews);
       }}
       done={() => say("{name} is saved", { name: name.trim() })}
@@ -93,8 +93,8 @@ function RemoveView({ name }: { name: string }) {
       title={say("Remove the view {name}", { name })}
       confirm={say("Remove")}
       command={`taskyard saved-views rm ${quoted(name)}`}
-      run={async () => {
-        await removeView(name);
+      run={async (via) => {
+        await removeView(via, name);
         await client.invalidateQueries(savedViews);
       }}
       done={say("{name} is removed", { name })}

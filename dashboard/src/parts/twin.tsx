@@ -11,7 +11,7 @@ import "./twin.css";
 export interface TwinProps {
   command: string; // of the command line; several are on lines of their own
   path: string; // of the call, with what is asked for: /api/tasks?status=ready
-  method?: "GET" | "POST" | "PUT" | "DELETE";
+  method?: string; // GET where none is given
   body?: unknown; // sent as JSON
 }
 

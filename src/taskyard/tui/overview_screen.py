@@ -5,9 +5,9 @@ from __future__ import annotations
 from textual.app import ComposeResult
 from textual.widgets import DataTable, Static
 
-from taskyard.cli.terminal import Text, age, counted, one_line, short, state, title_of
+from taskyard.cli.terminal import Text, age, counted, dollars, one_line, short, state, title_of
 from taskyard.core.task import Status
-from taskyard.core.units import Micros
+from taskyard.core.units import Micros, usd
 from taskyard.features.overview.views import Overview
 from taskyard.features.tasks.task_rows import TaskRow
 from taskyard.tui.row_table import RowTable
@@ -65,7 +65,8 @@ def _figures(figures: Overview, session: TerminalSession) -> Text:
         Text.assemble(state(status), f" {number}") for status, number in totals.items() if number
     ) or Text("the yard is empty", style="dim")
     day = figures.day
-    money = f"${day.spent_usd} spent today" + (f" of ${day.budget_usd}" if day.budget_usd else "")
+    limit = f" of {dollars(usd(day.budget_usd))}" if day.budget_usd else ""
+    money = f"{dollars(usd(day.spent_usd))} spent today{limit}"
     where = f"{session.yard.workspace or 'default'}, as {session.role.value}"
     oldest = figures.oldest_ready
     waits = "" if oldest is None else f"  oldest ready: {one_line(oldest.title) or oldest.type}"

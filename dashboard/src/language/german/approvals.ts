@@ -4,23 +4,23 @@ export const approvals = {
   "It is not whole, its question is answered, or its time is over. Sign in to the yard to see what waits for you.":
     "Er ist unvollständig, seine Frage ist beantwortet, oder seine Zeit ist um. Melden Sie sich am Yard an, um zu sehen, was auf Sie wartet.",
   "asked by {who}": "gefragt von {who}",
-  "since {ago}": "seit {ago}",
-  "gives up {ago}": "gibt auf {ago}",
+  "since {ago}": "gestellt {ago}",
+  "gives up {ago}": "Frist endet {ago}",
   "Your answer is recorded as {recipient}. This link takes one answer.":
-    "Ihre Antwort wird als {recipient} festgehalten. Dieser Link nimmt eine Antwort an.",
+    "Ihre Antwort wird unter {recipient} gespeichert. Dieser Link nimmt eine Antwort an.",
   "The task no longer waits for an answer.": "Die Aufgabe wartet nicht mehr auf eine Antwort.",
   "Answered by {by} {ago}: {data}": "Beantwortet von {by} {ago}: {data}",
   "Tasks that wait for a person's word. Their agents are free for other work meanwhile.":
-    "Aufgaben, die auf das Wort eines Menschen warten. Ihre Agenten sind solange frei für andere Arbeit.",
+    "Aufgaben, die auf die Antwort eines Menschen warten. Ihre Agenten sind so lange frei für andere Arbeit.",
   "Nobody waits for you": "Niemand wartet auf Sie",
   "A handler asks with {call}. Its task is listed here until somebody answers, from here or from a shell:":
-    "Ein Handler fragt mit {call}. Seine Aufgabe steht hier, bis jemand antwortet, von hier oder aus einer Shell:",
-  "waits for {signal} since {ago}": "wartet auf {signal} seit {ago}",
+    "Ein Handler fragt mit {call}. Seine Aufgabe steht hier, bis jemand antwortet, von hier oder in der Shell:",
+  "waits for {signal} since {ago}": "wartet auf {signal}, Beginn {ago}",
   "for {people}": "für {people}",
   "Answered: the task goes on": "Beantwortet: Die Aufgabe geht weiter",
   "what there is to decide on": "worüber zu entscheiden ist",
-  "Fill in what is needed.": "Bitte ausfüllen, was nötig ist.",
-  "Correct what is marked.": "Bitte berichtigen, was markiert ist.",
+  "Fill in what is needed.": "Bitte füllen Sie die Pflichtfelder aus.",
+  "Correct what is marked.": "Bitte korrigieren Sie die markierten Felder.",
   "Send the answer": "Antwort senden",
   "(optional)": "(optional)",
   "Choose…": "Wählen …",
@@ -33,5 +33,5 @@ export const approvals = {
   "Remove {title} {number}": "{title} {number} entfernen",
   "what the agent shows beside the question": "was der Agent zur Frage zeigt",
   "When the time is over, the answer is {answer}.": "Wenn die Zeit um ist, lautet die Antwort {answer}.",
-  "is needed": "wird gebraucht",
+  "is needed": "ist ein Pflichtfeld",
 } as const;

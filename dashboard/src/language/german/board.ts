@@ -9,10 +9,10 @@ export const board = {
   Lanes: "Bahnen",
   "No lanes": "Keine Bahnen",
   "No whole number lies between those of its neighbours: it goes past its equals.":
-    "Zwischen denen ihrer Nachbarn liegt keine ganze Zahl: Sie geht an gleichen vorbei.",
+    "Zwischen den Prioritäten der Nachbarn liegt keine ganze Zahl: Sie überholt die gleich dringenden.",
   "“{task}” has priority {priority}.{why} The same from a shell: {command}":
-    "„{task}“ hat Priorität {priority}.{why} Dasselbe aus einer Shell: {command}",
-  "It went back: {error}": "Sie ging zurück: {error}",
+    "„{task}“ hat Priorität {priority}.{why} Dasselbe in der Shell: {command}",
+  "It went back: {error}": "Zurückgesetzt: {error}",
   "{lanes|# lane with fewer tasks is|# lanes with fewer tasks are} left out. Narrow the board down to see them.":
     "{lanes|# Bahn mit weniger Aufgaben ist|# Bahnen mit weniger Aufgaben sind} ausgelassen. Grenzen Sie das Board ein, um sie zu sehen.",
   "{number} more": "{number} weitere",
@@ -28,7 +28,7 @@ export const board = {
   "A task goes to another column when its state changes: a move only says what comes first.":
     "Eine Aufgabe wechselt die Spalte, wenn sich ihr Zustand ändert: Verschieben sagt nur, was zuerst kommt.",
   "A move cannot give a task to another agent or subject: it only says what comes first.":
-    "Verschieben kann eine Aufgabe keinem anderen Agenten oder Betreff geben: Es sagt nur, was zuerst kommt.",
+    "Verschieben kann eine Aufgabe keinem anderen Agenten oder Bezug geben: Es sagt nur, was zuerst kommt.",
   "Picked up, {to} of {cards}. Arrows move it, Enter puts it down, Escape puts it back.":
     "Aufgenommen, {to} von {cards}. Pfeiltasten verschieben, Enter legt ab, Escape legt zurück.",
   "{to} of {cards}": "{to} von {cards}",
@@ -42,6 +42,6 @@ export const board = {
   "in the last 24 hours": "in den letzten 24 Stunden",
   "out of attempts": "keine Versuche mehr",
   "Any agent": "Jeder Agent",
-  "No subject": "Kein Betreff",
+  "No subject": "Kein Bezug",
   "No type": "Kein Typ",
 } as const;

@@ -34,9 +34,9 @@ export const queues = {
   "Pause {queue}": "{queue} anhalten",
   "{queue} is paused": "{queue} ist angehalten",
   "Nothing more is handed out of it. What is claimed or running goes on, and tasks can still be put in.":
-    "Nichts mehr wird aus ihr vergeben. Was beansprucht ist oder läuft, geht weiter, und Aufgaben können weiterhin eingestellt werden.",
+    "Nichts mehr wird aus ihr vergeben. Was übernommen ist oder läuft, geht weiter, und Aufgaben können weiterhin eingereiht werden.",
   "Resume {queue}": "{queue} fortsetzen",
-  "{queue} flows again": "{queue} fließt wieder",
+  "{queue} flows again": "{queue} läuft wieder",
   "Its tasks are handed out again.": "Ihre Aufgaben werden wieder vergeben.",
   "Queues, breakers, throttles": "Warteschlangen, Breaker, Drosselungen",
   "What may hold work back, and what was done to it.": "Was Arbeit aufhalten kann, und was damit getan wurde.",

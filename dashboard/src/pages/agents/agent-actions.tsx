@@ -25,7 +25,7 @@ function Drain({ agent }: { agent: Agent }) {
       disabled={agent.status === "offline" ? say("It is offline: it gets no work as it is.") : undefined}
       title={say("Drain {id}", { id: agent.id })}
       command={`taskyard agents drain ${quoted(agent.id)}`}
-      run={() => drain(agent.id)}
+      run={(via) => drain(via, agent.id)}
       done={say("{id} gets nothing new", { id: agent.id })}
     >
       <p>
@@ -48,7 +48,7 @@ function Resume({ agent }: { agent: Agent }) {
       small
       title={say("Resume {id}", { id: agent.id })}
       command={`taskyard agents resume ${quoted(agent.id)}`}
-      run={() => resume(agent.id)}
+      run={(via) => resume(via, agent.id)}
       done={say("{id} gets work again", { id: agent.id })}
     >
       <p>{say("It gets work again.")}</p>
@@ -66,7 +66,7 @@ function Remove({ agent }: { agent: Agent }) {
       danger
       title={say("Remove {id}", { id: agent.id })}
       command={`taskyard agents rm ${quoted(agent.id)}`}
-      run={() => removeAgent(agent.id)}
+      run={(via) => removeAgent(via, agent.id)}
       done={say("{id} is forgotten", { id: agent.id })}
     >
       <p>

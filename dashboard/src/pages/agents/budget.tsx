@@ -45,7 +45,7 @@ function SetBudget({ crew: { type, budget } }: { crew: Crew }) {
         setUsd(budget?.usd ?? "");
         setPer(PERIODS.find((each) => each === budget?.per) ?? "ever");
       }}
-      run={() => setTypeBudget(type, usd === "" ? null : usd, per)}
+      run={(via) => setTypeBudget(via, type, usd === "" ? null : usd, per)}
       done={
         usd === ""
           ? say("{type} may spend without limit", { type })
@@ -83,7 +83,7 @@ function TakeBack({ crew: { type } }: { crew: Crew }) {
       small
       title={say("Let the code of {type} say what it may spend", { type })}
       command={`taskyard agents budget ${quoted(type)} --take-back`}
-      run={() => takeBackBudget(type)}
+      run={(via) => takeBackBudget(via, type)}
       done={say("{type} may spend what its code says", { type })}
     >
       <p>{say("What an operator set no longer counts; what its workers said when they registered does.")}</p>

@@ -215,7 +215,7 @@ function Kept() {
         confirm={say("Set it")}
         command={`taskyard audit keep ${quoted(days || "DAYS")}`}
         ready={days !== "" && wanted >= 1}
-        run={() => keepAudit(wanted)}
+        run={(via) => keepAudit(via, wanted)}
         done={say("Entries are kept for {days} days", { days })}
       >
         <p>{say("Older entries of this workspace are removed within the hour. What is removed does not come back.")}</p>

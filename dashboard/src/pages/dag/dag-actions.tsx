@@ -5,6 +5,7 @@ import { useState } from "react";
 
 import { Reason } from "@/actions/cancel";
 import { MoneyField } from "@/actions/money-field";
+import { api } from "@/api/client";
 import { cancelDag, setDagBudget, type Dag } from "@/api/dags";
 import { wordsOf } from "@/api/problem";
 import { say } from "@/language/say";
@@ -18,7 +19,7 @@ export function CancelDag({ dag }: { dag: Dag }) {
   const [reason, setReason] = useState("");
   const preview = useQuery({
     queryKey: ["cancel-dag", dag.id],
-    queryFn: () => cancelDag(dag.id, "", true),
+    queryFn: () => cancelDag(api, dag.id, "", true),
     enabled: asked,
     staleTime: 0,
   });
@@ -40,7 +41,7 @@ export function CancelDag({ dag }: { dag: Dag }) {
         OVER.has(dag.status) ? say("It is {status}: nothing is left to cancel.", { status: dag.status }) : undefined
       }
       onOpen={() => setAsked(true)}
-      run={() => cancelDag(dag.id, why, false)}
+      run={(via) => cancelDag(via, dag.id, why, false)}
       done={say("The DAG is cancelled.")}
     >
       <p>
@@ -67,7 +68,7 @@ export function DagBudget({ dag }: { dag: Dag }) {
       confirm={say("Set it")}
       command={`taskyard budget dag ${dag.id}${ceiling === "" ? "" : ` ${ceiling}`}`}
       onOpen={() => setCeiling(dag.budget_ceiling_usd ?? "")}
-      run={() => setDagBudget(dag.id, ceiling === "" ? null : ceiling)}
+      run={(via) => setDagBudget(via, dag.id, ceiling === "" ? null : ceiling)}
       done={
         ceiling === ""
           ? say("The DAG may spend without limit.")

@@ -111,7 +111,7 @@ function Again({ notification: { id, title } }: { notification: Notification }) 
       title={say("Send it again")}
       confirm={say("Send it")}
       command={`taskyard notify resend ${quoted(id)}`}
-      run={() => resend(id)}
+      run={(via) => resend(via, id)}
       done={say("It is on its way again")}
     >
       <p>
@@ -131,7 +131,7 @@ function LetGo({ notification: { id, title } }: { notification: Notification }) 
       danger
       title={say("Let it go")}
       command={`taskyard notify dismiss ${quoted(id)}`}
-      run={() => dismiss(id)}
+      run={(via) => dismiss(via, id)}
       done={say("It is forgotten")}
     >
       <p>{say("“{title}” is not sent any more, and nobody is told of it.", { title })}</p>

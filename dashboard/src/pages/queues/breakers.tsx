@@ -109,7 +109,7 @@ export function OpenBreaker({ type }: { type?: string }) {
       confirm={say("Open it")}
       command={`taskyard breakers open ${quoted(which || "TYPE")}${why === "" ? "" : ` --why ${quoted(why)}`}`}
       ready={which !== ""}
-      run={() => openBreaker(which, why || say("by hand"))}
+      run={(via) => openBreaker(via, which, why || say("by hand"))}
       done={say("Nothing of type {type} is handed out", { type: which })}
     >
       <p>
@@ -134,7 +134,7 @@ export function CloseBreaker({ type }: { type: string }) {
       title={say("Close the breaker of {type}", { type })}
       confirm={say("Close it")}
       command={`taskyard breakers close ${quoted(type)}${why === "" ? "" : ` --why ${quoted(why)}`}`}
-      run={() => closeBreaker(type, why || say("by hand"))}
+      run={(via) => closeBreaker(via, type, why || say("by hand"))}
       done={say("Tasks of type {type} are handed out again", { type })}
     >
       <p>{say("Tasks of this type are handed out again at once, and failures are counted from zero.")}</p>

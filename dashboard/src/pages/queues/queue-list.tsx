@@ -99,7 +99,7 @@ function Pause({ queue: { queue } }: { queue: Queue }) {
       small
       title={say("Pause {queue}", { queue })}
       command={`taskyard queues pause ${quoted(queue)}`}
-      run={() => pauseQueue(queue)}
+      run={(via) => pauseQueue(via, queue)}
       done={say("{queue} is paused", { queue })}
     >
       <p>
@@ -118,7 +118,7 @@ function Resume({ queue: { queue } }: { queue: Queue }) {
       small
       title={say("Resume {queue}", { queue })}
       command={`taskyard queues resume ${quoted(queue)}`}
-      run={() => resumeQueue(queue)}
+      run={(via) => resumeQueue(via, queue)}
       done={say("{queue} flows again", { queue })}
     >
       <p>{say("Its tasks are handed out again.")}</p>

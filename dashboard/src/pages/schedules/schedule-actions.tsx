@@ -30,7 +30,7 @@ export function ScheduleActions({ schedule }: { schedule: Schedule }) {
         small
         title={say("Run {id} now", { id })}
         command={`taskyard schedules run ${id}`}
-        run={() => runSchedule(id)}
+        run={(via) => runSchedule(via, id)}
         done={say("{id} was run", { id })}
       >
         <p>{say("It makes its work once, at once. Its own times stay as they are.")}</p>

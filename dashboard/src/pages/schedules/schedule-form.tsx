@@ -93,7 +93,7 @@ function ScheduleForm({ start, work, isNew, paused = false }: ScheduleFormProps)
         setAsked(start);
         setMade(work);
       }}
-      run={() => addSchedule(draft)}
+      run={(via) => addSchedule(via, draft)}
       done={() => (isNew ? say("{id} is added", { id: asked.id }) : say("{id} is changed", { id: asked.id }))}
     >
       <div className="schedule-form">

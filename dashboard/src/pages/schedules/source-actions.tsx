@@ -1,15 +1,16 @@
 /** What can be done to a schedule and to a trigger alike: paused, resumed, removed. */
 import { CirclePause, CirclePlay, Trash2 } from "lucide-react";
 
+import type { Api } from "@/api/client";
 import { say } from "@/language/say";
 import { Action } from "@/parts/action";
 
 /** How one kind of source is steered, and what that means for it. */
 export interface Steering {
   group: "schedules" | "triggers"; // on the command line
-  pause: (id: string) => Promise<unknown>;
-  resume: (id: string) => Promise<unknown>;
-  remove: (id: string) => Promise<unknown>;
+  pause: (via: Api, id: string) => Promise<unknown>;
+  resume: (via: Api, id: string) => Promise<unknown>;
+  remove: (via: Api, id: string) => Promise<unknown>;
   whilePaused: string;
   onceResumed: string;
   resumed: (id: string) => string;
@@ -32,7 +33,7 @@ export function SourceActions({ id, isPaused, steering }: SourceActionsProps) {
           small
           title={say("Resume {id}", { id })}
           command={`taskyard ${steering.group} resume ${id}`}
-          run={() => steering.resume(id)}
+          run={(via) => steering.resume(via, id)}
           done={steering.resumed(id)}
         >
           <p>{steering.onceResumed}</p>
@@ -45,7 +46,7 @@ export function SourceActions({ id, isPaused, steering }: SourceActionsProps) {
           small
           title={say("Pause {id}", { id })}
           command={`taskyard ${steering.group} pause ${id}`}
-          run={() => steering.pause(id)}
+          run={(via) => steering.pause(via, id)}
           done={say("{id} is paused", { id })}
         >
           <p>{steering.whilePaused}</p>
@@ -61,7 +62,7 @@ export function SourceActions({ id, isPaused, steering }: SourceActionsProps) {
         title={say("Remove {id}", { id })}
         confirm={say("Remove")}
         command={`taskyard ${steering.group} rm ${id}`}
-        run={() => steering.remove(id)}
+        run={(via) => steering.remove(via, id)}
         done={say("{id} is removed", { id })}
       >
         <p>{say("It ends for good. What it has made stays.")}</p>

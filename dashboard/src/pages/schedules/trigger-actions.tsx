@@ -50,8 +50,8 @@ function FireByHand({ id }: { id: string }) {
       confirm={isTrial ? say("Try it") : say("Fire")}
       command={`taskyard triggers fire ${id} --data ${quoted(text)}${isTrial ? " --dry-run" : ""}`}
       ready={data !== null}
-      run={async () => {
-        const fire = await fireTrigger(id, data ?? {}, isTrial);
+      run={async (via) => {
+        const fire = await fireTrigger(via, id, data ?? {}, isTrial);
         said.current = (isTrial ? TRIED : DONE)(fire.outcome) + (fire.why === "" ? "" : `: ${fire.why}`);
       }}
       done={() => said.current}

@@ -76,9 +76,9 @@ function TriggerForm({ start, work, isNew, paused = false }: TriggerFormProps) {
           setOnly(JSON.stringify(start.only));
           setMade(work);
         }}
-        run={async () => {
+        run={async (via) => {
           const body = { id, source, settings: given.settings ?? {}, only: given.only, paused, replace: !isNew };
-          setSecret(await addTrigger({ ...body, ...(made ?? {}) }));
+          setSecret(await addTrigger(via, { ...body, ...(made ?? {}) }));
         }}
         done={() => (isNew ? say("{id} is added", { id }) : say("{id} is changed", { id }))}
       >

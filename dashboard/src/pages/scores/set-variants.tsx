@@ -31,7 +31,7 @@ export function SetVariants({ type, known }: { type: string; known: TypeVariants
         setAsked(type);
         setText(JSON.stringify(known === undefined ? EXAMPLE : written(known), null, 2));
       }}
-      run={() => setVariants(asked, given ?? [])}
+      run={(via) => setVariants(via, asked, given ?? [])}
       done={
         given?.length === 0
           ? say("{type} has no variants any more", { type: asked })

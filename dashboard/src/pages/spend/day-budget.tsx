@@ -23,7 +23,7 @@ export function DayBudget({ settings }: { settings: Settings }) {
         setDaily(settings.daily_budget_usd ?? "");
         setReserve(settings.default_reserve_usd);
       }}
-      run={() => setBudget(daily === "" ? null : daily, kept)}
+      run={(via) => setBudget(via, daily === "" ? null : daily, kept)}
       done={daily === "" ? say("No limit for the day") : say("${daily} may be spent in a day", { daily })}
     >
       <MoneyField

@@ -5,7 +5,7 @@ import { useId, useState } from "react";
 
 import { Reason } from "@/actions/cancel";
 import { nameOf } from "@/actions/subject";
-import { answered, api, type Shapes } from "@/api/client";
+import { answered, api, type Api, type Shapes } from "@/api/client";
 import { wordsOf } from "@/api/problem";
 import { task, type TaskFilter, type TaskRow } from "@/api/tasks";
 import { say } from "@/language/say";
@@ -87,7 +87,7 @@ function BulkAction({ deed, filter, selected, onDone }: BulkProps & { deed: Deed
   const asked = { action: deed.kind, note, ...(deed.kind === "priority" && { priority: Number(priority) }) };
   const preview = useQuery({
     queryKey: ["bulk-preview", asked.action, which],
-    queryFn: () => acted({ ...asked, dry_run: true, filter: which }),
+    queryFn: () => acted(api, { ...asked, dry_run: true, filter: which }),
     enabled: open,
     staleTime: 0,
     gcTime: 0,
@@ -109,8 +109,8 @@ function BulkAction({ deed, filter, selected, onDone }: BulkProps & { deed: Deed
       confirm={number === 0 ? deed.label : say("{label} {tasks|# task|# tasks}", { label: deed.label, tasks: number })}
       command={commandOf(deed, filter, selected, priority)}
       ready={number > 0 && (deed.kind !== "priority" || /^\d+$/.test(priority))}
-      run={async () => {
-        setOutcome(inWords(await acted({ ...asked, dry_run: false, filter: which }), deed));
+      run={async (via) => {
+        setOutcome(inWords(await acted(via, { ...asked, dry_run: false, filter: which }), deed));
         onDone();
       }}
       done={() => outcome}
@@ -141,8 +141,8 @@ function BulkAction({ deed, filter, selected, onDone }: BulkProps & { deed: Deed
 
 type Acted = Shapes["Acted"];
 
-async function acted(body: Shapes["BulkAction"]): Promise<Acted> {
-  return answered(api.POST("/api/tasks/bulk", { body }));
+async function acted(via: Api, body: Shapes["BulkAction"]): Promise<Acted> {
+  return answered(via.POST("/api/tasks/bulk", { body }));
 }
 
 /** The same tasks that the list shows: an action must reach no other. */

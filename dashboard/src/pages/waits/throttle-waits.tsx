@@ -49,7 +49,7 @@ function Lift({ throttle: { type, model } }: { throttle: Throttle }) {
       title={say("Lift the throttle of {type}", { type })}
       confirm={say("Lift it")}
       command={`taskyard queues lift ${quoted(type)}${model === null ? "" : ` --model ${quoted(model)}`}`}
-      run={() => liftThrottle(type, model)}
+      run={(via) => liftThrottle(via, type, model)}
       done={say("Tasks of type {type} are handed out again", { type })}
     >
       <p>
