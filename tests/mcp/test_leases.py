@@ -45,6 +45,10 @@ async def test_a_lease_is_kept_while_calls_come_and_as_long_as_the_task_may_take
     await keeper.close()
 
 
+def test_a_model_is_waited_for_fifteen_minutes_and_a_task_without_a_bound_has_an_hour():
+    assert (KEPT_FOR, LONGEST_ATTEMPT) == (15 * 60, 3600)
+
+
 async def test_over_http_only_calls_with_the_lease_count(live: Yard):
     clock = Hours()
     keeper = LeaseKeeper(clock=clock, any_call_counts=False)

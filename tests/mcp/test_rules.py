@@ -148,6 +148,40 @@ async def test_an_answer_is_the_signal_a_refusal_too_and_putting_aside_is_neithe
         assert heard.data == data
 
 
+@pytest.mark.parametrize("answer", [{"action": "decline"}, {"action": "accept", "content": {"answer": "elsewhere"}}])
+async def test_a_question_with_choices_is_answered_by_one_of_them_and_not_by_declining(yard: Yard, answer: Any):
+    async with serving(yard) as url:
+        raw = Raw(url)
+        handle = (await raw.call("run_task", type="deploy"))["result"]["taskId"]
+        await yard.agents.register("ada")
+        (held,) = await yard.claim("ada", start=True)
+        await yard.attempts.ask(held.id, held.lease, "ask", "Where to?", choices=["here", "there"])
+        (key,) = (await raw.ask("tasks/get", taskId=handle))["result"]["inputRequests"]
+        said = await raw.ask("tasks/update", taskId=handle, inputResponses={key: answer})
+
+    assert len(await yard.approvals.list(task_id=held.id)) == 1
+    assert ("error" in said) is (answer["action"] == "accept")
+
+
+async def test_an_answer_under_the_handle_of_a_life_that_ended_is_not_heard_in_the_next(yard: Yard):
+    async with serving(yard) as url:
+        raw = Raw(url)
+        handle = (await raw.call("run_task", type="deploy"))["result"]["taskId"]
+        await yard.agents.register("ada")
+        (held,) = await yard.claim("ada", start=True)
+        await yard.fail(held.id, held.lease, "auth_failure", "no key")
+        await yard.dead_letters.resolve(held.id, "retry", by="human:ann")
+        (again,) = await yard.claim("ada", start=True)
+        await yard.attempts.wait_for(again.id, again.lease, "wait:approve", "approve")
+        (wait,) = await yard.approvals.list(task_id=held.id)
+        accepted = {"action": "accept", "content": {"approved": True}}
+        await raw.ask("tasks/update", taskId=handle, inputResponses={f"{wait.signal}:{wait.wait}": accepted})
+        await raw.ask("tasks/cancel", taskId=handle)
+
+    assert len(await yard.approvals.list(task_id=held.id)) == 1
+    assert (await yard.get(held.id)).status.value == "pending"
+
+
 async def test_a_client_that_cannot_ask_is_not_asked(yard: Yard):
     async with serving(yard) as url:
         handle, _ = await a_wait(yard, Raw(url))

@@ -1,12 +1,11 @@
 """What is remembered, the text that stands for it, and whether `hash:` finds it again."""
 
 import json
-from collections.abc import Callable, Sequence
 from math import sqrt
-from pathlib import Path
 
 import pytest
 
+from bench.recall import ASKED, PAIRS, STORED, cosine, share_found
 from taskyard.core.changes import Record
 from taskyard.features.memory import rules
 from taskyard.features.memory.hashing import DIMENSIONS, HashEmbedder, embed_text, words_of
@@ -14,32 +13,10 @@ from taskyard.features.memory.rules import MemoryPolicy
 from tests.core.defining import defined
 from tests.core.hostile import task
 
-PAIRS = [
-    tuple(line.split("\t"))
-    for line in (Path(__file__).parents[2] / "data" / "similar-tasks.tsv").read_text(encoding="utf-8").splitlines()
-]
-STORED, ASKED = [pair[0] for pair in PAIRS], [pair[1] for pair in PAIRS]
 
-
-def cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    return sum(a * b for a, b in zip(one, other, strict=True))
-
-
-def found_in_first(similarity: Callable[[int, int], float], first: int = 3) -> float:
-    """The share of questions whose own task is strictly among the nearest."""
-    hits = 0
-    for place in range(len(PAIRS)):
-        scores = [similarity(place, other) for other in range(len(PAIRS))]
-        better = sum(score >= scores[place] for other, score in enumerate(scores) if other != place)
-        hits += better < first
-    return hits / len(PAIRS)
-
-
-def test_hash_finds_at_least_six_of_ten_tasks_that_share_no_word_with_what_is_asked():
-    stored, asked = [embed_text(text) for text in STORED], [embed_text(text) for text in ASKED]
-
+async def test_hash_finds_at_least_six_of_ten_tasks_that_share_no_word_with_what_is_asked():
     assert len(PAIRS) == 200
-    assert found_in_first(lambda question, answer: cosine(asked[question], stored[answer])) >= 0.6
+    assert await share_found(HashEmbedder()) >= 0.6
 
 
 def test_none_of_these_tasks_is_found_by_shared_words():
