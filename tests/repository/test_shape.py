@@ -11,6 +11,7 @@ import inspect
 import pkgutil
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -40,6 +41,12 @@ MODULE_NAMES_USED_TWICE = {"claims", "codec", "completions", "connection", "quer
 @pytest.fixture(scope="module")
 def sources() -> Sources:
     return {str(path.relative_to(PACKAGE)): ast.parse(path.read_text()) for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+@cache
+def nodes_of(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """Every node of it. To walk through all sources takes half a second, and each rule looks at them."""
+    return tuple(ast.walk(tree))
 
 
 def with_code(sources: Sources, path: str, code: str) -> Sources:
@@ -91,7 +98,7 @@ def uses_of_failure_path(sources: Sources) -> set[tuple[str, str]]:
     found: set[tuple[str, str]] = set()
     for path, tree in sources.items():
         for function in functions_of(tree):
-            for node in ast.walk(function):
+            for node in nodes_of(function):
                 match node:
                     case ast.Name(id="FailurePath") | ast.Attribute(attr="FailurePath"):
                         found.add((path, function.name))
@@ -103,7 +110,7 @@ def uses_of_failure_path(sources: Sources) -> set[tuple[str, str]]:
 
 
 def functions_of(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    yield from (each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
+    yield from (each for each in nodes_of(tree) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
 VALIDATORS = "features/attempts/validation/validators.py"
@@ -155,7 +162,7 @@ def _is_feature(node: ast.expr, name: str) -> bool:
 
 def names_imported(tree: ast.Module) -> dict[str, str]:
     """What a module imports by name, and where from."""
-    found = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    found = (node for node in nodes_of(tree) if isinstance(node, ast.ImportFrom))
     return {alias.name: node.module or "" for node in found for alias in node.names}
 
 
@@ -171,7 +178,7 @@ def built_elsewhere(sources: Sources) -> set[str]:
     for path, tree in sources.items():
         if path != "workspace.py":
             mine = {name for name, module in names_imported(tree).items() if classes.get(name) == module}
-            calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
+            calls = (node.func for node in nodes_of(tree) if isinstance(node, ast.Call))
             found |= {f"{path}: {func.id}" for func in calls if isinstance(func, ast.Name) and func.id in mine}
     return found
 
@@ -264,7 +271,7 @@ def commits_to(owners: Collection[str], sources: Sources) -> dict[str, int]:
     found: Counter[str] = Counter()
     for path, tree in sources.items():
         if not path.startswith(("ledger/", "stores/")):
-            for node in ast.walk(tree):
+            for node in nodes_of(tree):
                 match node:
                     case ast.Attribute(
                         attr="commit" | "commit_all" | "commit_now",
