@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import taskyard
-from taskyard.core.errors import TaskyardError
+from taskyard.core.errors import InvalidInput, TaskyardError
 from tests.core.test_store_url import SOUND, UNSOUND
 from tests.storage import asked_for, url_of
 
@@ -48,6 +48,14 @@ async def test_what_goes_wrong_is_an_error_without_the_password(url: str):
 
     said = f"{failed.value} {failed.value.facts}"
     assert not any(part in said for part in ("hunter2", "ter2@"))
+
+
+@pytest.mark.parametrize("option", ["sslmode=hunter2", "target_session_attrs=hunter2"])
+async def test_an_option_that_the_driver_refuses_is_to_be_corrected_and_not_waited_for(option: str):
+    with pytest.raises(InvalidInput, match="url") as refused:
+        await taskyard.connect(f"postgresql://ada@{HERE}/yard?{option}", call_timeout_sec=1, sweeps=False).open()
+
+    assert "hunter2" not in str(refused.value)
 
 
 @pytest.mark.parametrize(("command", "url"), [("doctor", BAD[0]), ("serve", BAD[-1]), ("serve", BAD[-3])])

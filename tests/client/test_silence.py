@@ -102,6 +102,16 @@ async def test_every_call_ends_while_the_line_is_silent_and_goes_on_over_a_new_o
     assert await line.yard.claim("worker")
 
 
+async def test_after_one_call_has_met_the_silence_the_next_goes_over_a_new_line(line: Line):
+    """The other lines are as silent, and no call need find that out for each of them."""
+    await asyncio.gather(*(call(line.yard) for call in CALLS.values() for _ in range(2)))
+    line.proxy.hush()
+
+    await ended(line.yard.find())
+
+    await asyncio.wait_for(line.yard.enqueue("code"), GENEROUS)
+
+
 async def test_a_server_that_is_silent_for_everybody_is_reported_in_time_and_met_again(line: Line):
     line.proxy.hush(new_too=True)
 

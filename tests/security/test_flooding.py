@@ -127,6 +127,24 @@ async def test_large_batches_of_one_token_are_made_one_at_a_time():
     assert sorted(made) == ["ann 1", "ann 2", "bob 1", "bob 2"]
 
 
+async def test_a_large_batch_waits_for_the_one_of_its_token_that_is_under_way(yard: Yard):
+    ann, bob = [await yard.tokens.create(name, "orchestrator") for name in ("ann", "bob")]
+    turns, large = OneAtATime(), tasks(2 * LARGE_BATCH)
+    async with (
+        served(yard, large_calls=turns) as server,
+        client_of(server.port, ann.text) as client,
+        client_of(server.port, bob.text) as other,
+    ):
+        async with turns.turn(ann.token.id):
+            waiting = asyncio.create_task(client.post("/api/tasks/batch", json=large))
+            short = await client.post("/api/tasks/batch", json=tasks(LARGE_BATCH))
+            anothers = await other.post("/api/tasks/batch", json=large)
+            assert not waiting.done()
+        answers = [short, anothers, await waiting]
+
+    assert [answer.status_code for answer in answers] == [201, 201, 201]
+
+
 async def test_a_large_batch_lets_others_in_while_it_is_checked(yard: Yard, monkeypatch: pytest.MonkeyPatch):
     made: list[str] = []
     validate = TypeAdapter[Any].validate_python

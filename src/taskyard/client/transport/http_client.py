@@ -168,11 +168,12 @@ class _Connection(asyncio.Protocol):
         self._ends_by_closing = False
         self.is_open = True
         self.is_kept = False  # by the server, after the answer that came last
-        self.idle_since = 0.0
+        self.asked_at = self.idle_since = 0.0
 
     def ask(self, answer: HttpAnswer) -> None:
         """Take what comes from now on as this answer."""
         self._answer, self._parser = answer, httptools.HttpResponseParser(self)
+        self.asked_at = asyncio.get_running_loop().time()
         self.is_kept = False
 
     async def write(self, data: bytes) -> None:
@@ -251,6 +252,7 @@ class HttpClient:
         self._slots = asyncio.Semaphore(most)
         self._idle: dict[HttpServer, list[_Connection]] = {}
         self._busy: set[_Connection] = set()
+        self._given_up: dict[HttpServer, float] = {}  # when the request was sent that was given up last
         self._loop = asyncio.get_running_loop()
 
     async def ask(self, request: HttpRequest) -> HttpAnswer:
@@ -317,10 +319,12 @@ class HttpClient:
         return connection
 
     def _kept(self, server: HttpServer) -> _Connection | None:
-        kept = self._idle.get(server)
+        """One that was heard of lately, and since the request was sent that was given up: others may be as silent."""
+        kept, since = self._idle.get(server), self._given_up.get(server, 0.0)
         while kept:
             connection = kept.pop()
-            if connection.is_open and self._loop.time() - connection.idle_since < self._idle_sec:
+            is_recent = self._loop.time() - connection.idle_since < self._idle_sec
+            if connection.is_open and is_recent and connection.idle_since > since:
                 return connection
             connection.close()
         return None
@@ -350,6 +354,7 @@ class HttpClient:
             connection.idle_since = self._loop.time()
             self._idle.setdefault(server, []).append(connection)
         else:
+            self._given_up[server] = max(self._given_up.get(server, 0.0), connection.asked_at)
             connection.close()
 
     def _forget(self, connection: _Connection) -> None:
