@@ -59,6 +59,8 @@ def test_a_german_browser_shows_german_words_and_says_so(enter: Enter, yard: Syn
 
     expect(visit.page.locator("html")).to_have_attribute("lang", "de")
     expect(visit.main.get_by_role("link", name="Neue Aufgabe")).to_be_visible()
+    # What many pages share is said in German too: it must not be loaded before the words are.
+    expect(visit.main.get_by_role("gridcell", name="bereit").first).to_be_visible()
     assert visit.page.title() == "Aufgaben · Taskyard"
 
 
