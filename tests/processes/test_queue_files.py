@@ -16,6 +16,7 @@ import pytest
 from taskyard.app import Yard, connect
 from taskyard.integrations.loki.documents import task_id_of
 from tests.seeds.test_loki_files import CLAIM, REPORT, Folder, run_script, task
+from tests.storage import asked_for_by_url, url_of
 
 # Completes a task as the document has it, with Python where it has jq: under the lock, from the file that has it.
 COMPLETE = r"""
@@ -60,7 +61,7 @@ class Looking:
 
     async def line(self) -> dict[str, Any]:
         assert self.process.stdout is not None
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             said = await self.process.stdout.readline()
         assert said, "the process has ended"
         return json.loads(said)
@@ -84,9 +85,9 @@ async def looking(url: str, folder: Folder, *words: str) -> AsyncGenerator[Looki
         await process.communicate()
 
 
-@pytest.fixture
-async def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'yard.db'}"
+@pytest.fixture(params=[name for name in asked_for_by_url() if name in ("sqlite", "postgres")])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return url_of(request.param, tmp_path)
 
 
 @pytest.fixture
@@ -217,3 +218,54 @@ async def test_a_reader_beside_watch_finds_every_file_whole_and_in_the_end_every
 
     assert len(folder.tasks("pending")) == 8
     assert isinstance(json.loads(folder.path("pending").read_text()), list)
+
+
+async def somebody_writes(pipe: Path) -> int:
+    """The other end of a named pipe, once somebody has opened it to write."""
+    opening = asyncio.ensure_future(asyncio.to_thread(os.open, pipe, os.O_RDONLY))
+    try:
+        async with asyncio.timeout(60):
+            return await asyncio.shield(opening)
+    except TimeoutError:
+        os.close(os.open(pipe, os.O_RDWR))  # lets the thread go on
+        os.close(await opening)
+        raise
+
+
+@pytest.mark.parametrize("words", [("export", "loki", "--watch"), ("import", "loki", "--follow")])
+async def test_a_kill_in_the_middle_of_writing_leaves_whole_files_and_the_next_one_goes_on(
+    yard: Yard, url: str, tmp_path: Path, words: tuple[str, ...]
+):
+    folder = Folder(tmp_path / "project")
+    folder.put("pending", task("first"), task("second"))
+    async with looking(url, folder, "import", "loki", "--follow") as follower:
+        await follower.until("imported")
+    before = folder.path("completed").read_text()
+    half = folder.path("completed").with_name("completed.json.tmp")
+    os.mkfifo(half)  # whoever writes it gets no further than the pipe has room
+    async with looking(url, folder, *words) as writer:
+        held = (await yard.claim("agent-1"))[0]
+        long = "x" * 300_000
+        await yard.complete(held.id, held.lease, {"status": "success", "output": long}, decision_report=REPORT)
+        reader = await somebody_writes(half)
+        piece = os.read(reader, 1000)
+        writer.process.kill()
+        await writer.process.wait()
+    os.close(reader)
+    half.unlink()
+    half.write_bytes(piece)  # as a file it would have been left like this
+
+    # It is in none of the files now: they are replaced one after the other, and each is whole.
+    assert (piece.startswith(b"{"), folder.path("completed").read_text()) == (True, before)
+    assert [each["id"] for tasks in folder.all().values() for each in tasks] == ["second"]
+    assert await script(folder, CLAIM) == "second"  # the lock died with its holder
+    async with looking(url, folder, "import", "loki", "--follow") as follower:
+        said = await follower.until("followed")
+
+    assert (said["followed"], said["conflicts"]) == (["second"], {})
+    assert [await state_of(yard, each) for each in ("first", "second")] == ["completed", "running"]
+    assert {queue: [each["id"] for each in tasks] for queue, tasks in folder.all().items() if tasks} == {
+        "pending": ["second"],  # claimed there, as the script does it
+        "completed": ["first"],
+    }
+    assert not half.exists()
