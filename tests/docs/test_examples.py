@@ -14,6 +14,7 @@ from tests.object_servers import KEYS
 from tests.object_servers import bucket as bucket_in
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+CLAUDE = Path(__file__).parents[1] / "integrations/claude_program.py"
 BIN = Path(sys.executable).parent
 
 
@@ -82,16 +83,29 @@ def test_the_dag_file_is_accepted_and_drawn(environment: dict[str, str]) -> None
     assert "synthesis" in run(environment, "taskyard", "tree", dag_id)
 
 
+def in_place_of_claude(folder: Path) -> dict[str, str]:
+    """What makes the SDK start a program that says one line: Claude's own command line needs an account."""
+    program, script = folder / "claude", folder / "script.json"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{CLAUDE}" "$@"\n')
+    program.chmod(0o755)
+    script.write_text('[{"say": "A line that waits."}]')
+    names = {"CLAUDE_CLI": program, "CLAUDE_SCRIPT": script, "CLAUDE_CONFIG_DIR": folder / "home"}
+    return {name: str(path) for name, path in names.items()}
+
+
 @pytest.mark.parametrize(
-    ("example", "lines"), [("pydantic_ai", 5), ("openai_agents", 4), ("openai", 5), ("langgraph", 5)]
+    ("example", "lines"), [("pydantic_ai", 5), ("openai_agents", 4), ("openai", 5), ("langgraph", 5), ("claude", 5)]
 )
 def test_a_framework_is_a_worker_by_the_lines_that_are_numbered(
-    environment: dict[str, str], example: str, lines: int
+    environment: dict[str, str], tmp_path: Path, example: str, lines: int
 ) -> None:
     program = EXAMPLES / "frameworks" / f"{example}_worker.py"
     with endpoint("First, second.", "A line that waits.") as served:
-        keys = {"OPENAI_BASE_URL": served.url, "OPENAI_API_KEY": "none"} if example == "openai" else {}
-        said = run({**environment, **keys}, sys.executable, program).splitlines()
+        keys = {
+            "openai": {"OPENAI_BASE_URL": served.url, "OPENAI_API_KEY": "none"},
+            "claude": in_place_of_claude(tmp_path),
+        }
+        said = run({**environment, **keys.get(example, {})}, sys.executable, program).splitlines()
 
     numbers = [int(each) for each in re.findall(r"# (\d)", program.read_text())]
     assert (said[0], numbers) == ("A line that waits.", list(range(1, lines + 1)))
