@@ -30,12 +30,16 @@ class TaskConditions(TypedDict, total=False):
     reason: Annotated[str | None, About("That an attempt at it failed for.")]
 
 
-class TaskFilter(TaskConditions, total=False):
-    """Which tasks a list, a count or a bulk action is about: those in one of the states, of one of the types,
-    put in within a time."""
+class TaskSelection(TaskConditions, total=False):
+    """Which tasks a board or a report is about: those of one of the types."""
+
+    type: str | Sequence[str]
+
+
+class TaskFilter(TaskSelection, total=False):
+    """Which tasks a list, a count or a bulk action is about: also those in one of the states, put in within a time."""
 
     status: str | Sequence[str]
-    type: str | Sequence[str]
     since: Annotated[str | None, About("Put in at this time or later: ISO 8601 with a zone.")]
     until: Annotated[str | None, About("Put in before this time.")]
 

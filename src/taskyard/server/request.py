@@ -13,6 +13,7 @@ from typing import Any, cast, get_args, get_origin
 from urllib.parse import unquote_to_bytes
 
 from fastapi import Request, Response
+from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -88,9 +89,10 @@ class GuardedRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         call = AT[min(self.methods or ()), self.path]  # a path that is not in the table cannot be served
         handle, bounds = super().get_route_handler(), call.bounds
-        fields = {field.alias: field.field_info.annotation for field in self.dependant.query_params}
         needs_body = self.body_field is not None and self.body_field.field_info.is_required()
-        may_repeat = {name: get_origin(annotation) is list for name, annotation in fields.items()}
+        may_repeat = {
+            name: get_origin(annotation) is list for name, annotation in _query_parameters(self.dependant).items()
+        }
         item = self._item(call)
 
         async def guarded(request: Request) -> Response:
@@ -124,6 +126,14 @@ class GuardedRoute(APIRoute):
         body = cast(type[BaseModel], self.body_field.field_info.annotation)
         (item,) = get_args(body.model_fields[call.carries].annotation)
         return TypeAdapter(item)
+
+
+def _query_parameters(dependant: Dependant) -> dict[str, Any]:
+    """The type of each parameter that a call takes in its query, by itself or by what it depends on."""
+    found = {field.alias: field.field_info.annotation for field in dependant.query_params}
+    for each in dependant.dependencies:
+        found |= _query_parameters(each)
+    return found
 
 
 @asynccontextmanager

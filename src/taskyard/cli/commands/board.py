@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import RenderableType
 
 from taskyard.api.codec import write
-from taskyard.cli import completion
+from taskyard.cli.commands.tasks import (
+    AgentOption,
+    DagOption,
+    QueueOption,
+    SubjectOption,
+    TagOption,
+    TextOption,
+    TypesOption,
+)
 from taskyard.cli.invocation import AsJson, in_yard, show
 from taskyard.cli.terminal import Text, age, counted, dollars, one_line, short, table
 from taskyard.core.json_value import Json, is_mapping
+from taskyard.definition.task_fields import TaskSelection
 from taskyard.features.board import rules
 from taskyard.features.board.views import Board, BoardColumn
 
@@ -31,21 +40,17 @@ def board(
     limit: Annotated[
         int, typer.Option("--limit", "-n", help="Cards of a column, or of each lane in it.")
     ] = rules.USUAL_CARDS,
-    type: Annotated[
-        list[str] | None, typer.Option("--type", "-t", help="May be repeated.", autocompletion=completion.types)
-    ] = None,
-    agent: Annotated[
-        str | None, typer.Option(help="Addressed to it, or held by it.", autocompletion=completion.agents)
-    ] = None,
-    subject: Annotated[str | None, typer.Option(help="What they are about, such as issue:42.")] = None,
-    dag: Annotated[str | None, typer.Option(help="Tasks of this DAG.", autocompletion=completion.dags)] = None,
-    tag: Annotated[str | None, typer.Option(help="Tasks with this tag.")] = None,
-    text: Annotated[str | None, typer.Option("--text", "-q", help="Found in title, prompt or payload.")] = None,
-    queue: Annotated[str | None, typer.Option(help="Tasks of this queue.", autocompletion=completion.queues)] = None,
+    type: TypesOption = None,
+    agent: AgentOption = None,
+    subject: SubjectOption = None,
+    dag: DagOption = None,
+    tag: TagOption = None,
+    text: TextOption = None,
+    queue: QueueOption = None,
     as_json: AsJson = False,
 ) -> None:
     """The board: what waits and what is ready in the order of its claims, what runs, what was done in 24 hours."""
-    which: dict[str, Any] = {
+    which: TaskSelection = {
         "type": type or (),
         "agent": agent,
         "subject": subject,

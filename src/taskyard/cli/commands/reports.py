@@ -9,7 +9,16 @@ import typer
 from rich.console import RenderableType
 
 from taskyard.api.codec import write
-from taskyard.cli import completion
+from taskyard.cli.commands.tasks import (
+    AgentOption,
+    DagOption,
+    QueueOption,
+    ReasonOption,
+    SubjectOption,
+    TagOption,
+    TextOption,
+    TypesOption,
+)
 from taskyard.cli.csv_text import csv_text
 from taskyard.cli.invocation import AsJson, in_yard, show
 from taskyard.cli.terminal import Text, dollars, seconds, table
@@ -33,16 +42,14 @@ def report(
     ] = rules.ATTEMPTS,
     since: Annotated[str | None, typer.Option(help="From this time on (ISO 8601). Default: seven days ago.")] = None,
     until: Annotated[str | None, typer.Option(help="Before this time.")] = None,
-    type: Annotated[
-        list[str] | None, typer.Option("--type", "-t", help="May be repeated.", autocompletion=completion.types)
-    ] = None,
-    agent: Annotated[str | None, typer.Option(help="Of this agent.", autocompletion=completion.agents)] = None,
-    subject: Annotated[str | None, typer.Option(help="What they are about, such as issue:42.")] = None,
-    dag: Annotated[str | None, typer.Option(help="Tasks of this DAG.", autocompletion=completion.dags)] = None,
-    tag: Annotated[str | None, typer.Option(help="Tasks with this tag.")] = None,
-    text: Annotated[str | None, typer.Option("--text", "-q", help="Found in title, prompt or payload.")] = None,
-    queue: Annotated[str | None, typer.Option(help="Tasks of this queue.", autocompletion=completion.queues)] = None,
-    reason: Annotated[str | None, typer.Option(help="Tasks at which an attempt failed for this reason.")] = None,
+    type: TypesOption = None,
+    agent: AgentOption = None,
+    subject: SubjectOption = None,
+    dag: DagOption = None,
+    tag: TagOption = None,
+    text: TextOption = None,
+    queue: QueueOption = None,
+    reason: ReasonOption = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="As comma-separated values, with a line of names.")] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -31,6 +31,19 @@ from taskyard.features.tasks.views import Details
 from taskyard.visible_text import visible
 
 TIMED_OUT = 124  # the exit status of timeout(1)
+TypesOption = Annotated[
+    list[str] | None, typer.Option("--type", "-t", help="May be repeated.", autocompletion=completion.types)
+]
+AgentOption = Annotated[
+    str | None, typer.Option(help="Addressed to it, or held by it.", autocompletion=completion.agents)
+]
+SubjectOption = Annotated[str | None, typer.Option(help="What they are about, such as issue:42.")]
+DagOption = Annotated[str | None, typer.Option(help="Tasks of this DAG.", autocompletion=completion.dags)]
+TagOption = Annotated[str | None, typer.Option(help="Tasks with this tag.")]
+TextOption = Annotated[str | None, typer.Option("--text", "-q", help="Found in title, prompt or payload.")]
+QueueOption = Annotated[str | None, typer.Option(help="Tasks of this queue.", autocompletion=completion.queues)]
+ParentOption = Annotated[str | None, typer.Option(help="Tasks that this task spawned.")]
+ReasonOption = Annotated[str | None, typer.Option(help="Tasks at which an attempt failed for this reason.")]
 
 
 def enqueue(
@@ -129,19 +142,15 @@ def _assigned(text: str) -> tuple[str, Json]:
 def listed(
     context: typer.Context,
     status: Annotated[list[str] | None, typer.Option("--status", "-s", help="May be repeated.")] = None,
-    type: Annotated[
-        list[str] | None, typer.Option("--type", "-t", help="May be repeated.", autocompletion=completion.types)
-    ] = None,
-    agent: Annotated[
-        str | None, typer.Option(help="Addressed to it, or held by it.", autocompletion=completion.agents)
-    ] = None,
-    subject: Annotated[str | None, typer.Option(help="What they are about, such as issue:42.")] = None,
-    dag: Annotated[str | None, typer.Option(help="Tasks of this DAG.", autocompletion=completion.dags)] = None,
-    tag: Annotated[str | None, typer.Option(help="Tasks with this tag.")] = None,
-    text: Annotated[str | None, typer.Option("--text", "-q", help="Found in title, prompt or payload.")] = None,
-    queue: Annotated[str | None, typer.Option(help="Tasks of this queue.", autocompletion=completion.queues)] = None,
-    parent: Annotated[str | None, typer.Option(help="Tasks that this task spawned.")] = None,
-    reason: Annotated[str | None, typer.Option(help="Tasks at which an attempt failed for this reason.")] = None,
+    type: TypesOption = None,
+    agent: AgentOption = None,
+    subject: SubjectOption = None,
+    dag: DagOption = None,
+    tag: TagOption = None,
+    text: TextOption = None,
+    queue: QueueOption = None,
+    parent: ParentOption = None,
+    reason: ReasonOption = None,
     since: Annotated[str | None, typer.Option(help="Put in at this time or later (ISO 8601).")] = None,
     until: Annotated[str | None, typer.Option(help="Put in before this time.")] = None,
     sort: Annotated[str, typer.Option(help=f"One of {', '.join(SORTS)}.")] = "newest",

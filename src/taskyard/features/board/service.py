@@ -10,7 +10,7 @@ from typing import NamedTuple, Unpack
 from taskyard.core.task import Hot, Lane, LaneId, TaskId
 from taskyard.core.units import Micros
 from taskyard.definition import fields
-from taskyard.definition.task_fields import TaskConditions
+from taskyard.definition.task_fields import TaskSelection
 from taskyard.features.board import rules
 from taskyard.features.board.rules import COLUMNS, MOST_READ, ColumnName, PlacedTask
 from taskyard.features.board.views import Board, BoardCard, BoardColumn, BoardLane
@@ -43,8 +43,7 @@ class Boards:
         *,
         lanes: str | None = None,
         limit: int = rules.USUAL_CARDS,
-        type: str | Sequence[str] = (),
-        **which: Unpack[TaskConditions],
+        **which: Unpack[TaskSelection],
     ) -> Board:
         """Tasks as cards, in columns by state; with `lanes` (agent, subject or type) so many of each lane.
 
@@ -52,7 +51,7 @@ class Boards:
         tasks are looked at. What is done stays for 24 hours; what was cancelled is not shown.
         """
         by, number = rules.lanes_of(lanes), fields.whole(limit, "limit", least=1, most=rules.MOST_CARDS)
-        wanted = self._queries.filter(type=type, **which)
+        wanted = self._queries.filter(**which)
         await self._ledger.configuration.fresh()
         now = self._ledger.now()
         read = {column: await self._read(column, wanted, now) for column in COLUMNS}

@@ -9,7 +9,7 @@ from typing import Unpack
 from taskyard.core.errors import InvalidInput
 from taskyard.core.units import DAY, Micros
 from taskyard.definition import fields
-from taskyard.definition.task_fields import TaskConditions
+from taskyard.definition.task_fields import TaskSelection
 from taskyard.features.metrics import rules as metric_rules
 from taskyard.features.metrics.rules import MetricTotals
 from taskyard.features.metrics.service import DAYS, DAYS_KEPT
@@ -40,8 +40,7 @@ class Reports:
         source: str = rules.ATTEMPTS,
         since: str | None = None,
         until: str | None = None,
-        type: str | Sequence[str] = (),
-        **which: Unpack[TaskConditions],
+        **which: Unpack[TaskSelection],
     ) -> GroupedReport:
         """What was done, what it cost and how long it took, by up to three of day, type, agent, model, tag and so on.
 
@@ -49,7 +48,7 @@ class Reports:
         says where there are more. Source `days` reads the stored figures of up to 400 days, however much was done, and
         tells apart only what they store. Without a time: the last seven days.
         """
-        matching = self._queries.filter(type=type, **which)
+        matching = self._queries.filter(**which)
         narrowed = [*matching.conditions(), *(["type"] if matching.types else [])]
         wanted = rules.asked(_several(by), _several(measures), source, narrowed)
         now = self._ledger.now()

@@ -11,6 +11,7 @@ from taskyard.api.codec import write
 from taskyard.api.openapi import model
 from taskyard.features.board import rules
 from taskyard.features.board.views import Board
+from taskyard.server.routes.tasks import Selection
 from taskyard.server.routing import Calling, Routes, answer
 
 routes = Routes("board")
@@ -24,28 +25,7 @@ async def board(
     limit: Annotated[int, Query(ge=1, le=rules.MOST_CARDS, description="Cards of a column, or of each lane in it.")] = (
         rules.USUAL_CARDS
     ),
-    type: Annotated[list[str], Query()] = [],  # noqa: B006 - read, never written
-    queue: str | None = None,
-    agent: str | None = None,
-    subject: str | None = None,
-    dag: str | None = None,
-    parent: str | None = None,
-    tag: str | None = None,
-    q: str | None = None,
-    reason: Annotated[str | None, Query(description="That an attempt at the task failed for.", max_length=255)] = None,
+    which: Selection,
 ) -> Response:
     """Tasks as cards: what is ready in the order of its claims, what is done for 24 hours, with lanes or without."""
-    found = await caller.yard.board.show(
-        lanes=lanes,
-        limit=limit,
-        type=type,
-        queue=queue,
-        agent=agent,
-        subject=subject,
-        dag_id=dag,
-        parent_id=parent,
-        tag=tag,
-        text=q,
-        reason=reason,
-    )
-    return answer(write(found))
+    return answer(write(await caller.yard.board.show(lanes=lanes, limit=limit, **which)))

@@ -11,6 +11,7 @@ from taskyard.api.codec import write
 from taskyard.api.openapi import model
 from taskyard.features.reports import rules
 from taskyard.features.reports.views import GroupedReport
+from taskyard.server.routes.tasks import Selection
 from taskyard.server.routing import Calling, Routes, answer
 
 routes = Routes("reports")
@@ -30,31 +31,8 @@ async def report(
     source: Annotated[str, Query(description="attempts, or days: the stored figures.", max_length=20)] = rules.ATTEMPTS,
     since: Time = None,
     until: Time = None,
-    type: Annotated[list[str], Query()] = [],  # noqa: B006
-    queue: str | None = None,
-    agent: str | None = None,
-    subject: str | None = None,
-    dag: str | None = None,
-    parent: str | None = None,
-    tag: str | None = None,
-    q: str | None = None,
-    reason: Annotated[str | None, Query(description="That an attempt at the task failed for.", max_length=255)] = None,
+    which: Selection,
 ) -> Response:
     """Sums, counts and percentiles by group: of attempts at the newest 5,000 tasks that match, or of stored days."""
-    found = await caller.yard.reports.make(
-        by=by,
-        measures=measures,
-        source=source,
-        since=since,
-        until=until,
-        type=type,
-        queue=queue,
-        agent=agent,
-        subject=subject,
-        dag_id=dag,
-        parent_id=parent,
-        tag=tag,
-        text=q,
-        reason=reason,
-    )
+    found = await caller.yard.reports.make(by=by, measures=measures, source=source, since=since, until=until, **which)
     return answer(write(found))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import Header, Path, Query, Response
+from fastapi import Depends, Header, Path, Query, Response
 from pydantic import AfterValidator
 
 from taskyard.api import calls, openapi, requests
@@ -12,7 +12,7 @@ from taskyard.api.codec import write
 from taskyard.api.openapi import model
 from taskyard.core.json_value import Json, compact
 from taskyard.core.units import to_iso
-from taskyard.definition.task_fields import TaskFilter
+from taskyard.definition.task_fields import TaskFilter, TaskSelection
 from taskyard.definition.view import About, Time
 from taskyard.features.artifacts import views as files
 from taskyard.features.attempts.views import Child, Input, Receipt
@@ -57,10 +57,53 @@ Reason = Annotated[str | None, Query(description="That an attempt at the task fa
 Since = Annotated[str | None, Query(description="Put in at this time or later: ISO 8601 with a zone.", max_length=64)]
 Until = Annotated[str | None, Query(description="Put in before this time.", max_length=64)]
 Sort = Annotated[str, Query(description=f"One of {', '.join(SORTS)}.", max_length=20)]
+Several = Annotated[list[str], Query()]
 SHOWN_LEASE = Header(alias=files.LEASE, description="The lease that the claim gave.", max_length=255)
 Lease = Annotated[str | None, SHOWN_LEASE]
 SPAWNED = openapi.answer("Spawned", task_ids=list[str])
 STATS = openapi.answer("Stats", at=Time, tasks=Annotated[dict[str, dict[str, int]], About("By status, then by type.")])
+
+
+# Asynchronous although they wait for nothing: the framework would call a plain function in a thread.
+async def _selection(
+    *,
+    type: Several = [],  # noqa: B006 - read, never written
+    queue: str | None = None,
+    agent: str | None = None,
+    subject: str | None = None,
+    dag: str | None = None,
+    parent: str | None = None,
+    tag: str | None = None,
+    q: str | None = None,
+    reason: Reason = None,
+) -> TaskSelection:
+    return {
+        "type": type,
+        "queue": queue,
+        "agent": agent,
+        "subject": subject,
+        "dag_id": dag,
+        "parent_id": parent,
+        "tag": tag,
+        "text": q,
+        "reason": reason,
+    }
+
+
+Selection = Annotated[TaskSelection, Depends(_selection)]
+
+
+async def _which(
+    selection: Selection,
+    *,
+    status: Several = [],  # noqa: B006 - read, never written
+    since: Since = None,
+    until: Until = None,
+) -> TaskFilter:
+    return {**selection, "status": status, "since": since, "until": until}
+
+
+Which = Annotated[TaskFilter, Depends(_which)]
 
 
 @routes.add(calls.ENQUEUE, CREATED, status=201, more={200: {"model": CREATED}})
@@ -84,19 +127,8 @@ async def enqueue_many(caller: Calling, drafts: requests.EnqueueMany) -> Respons
 async def find(
     caller: Calling,
     *,
-    status: Annotated[list[str], Query()] = [],  # noqa: B006 - read, never written
-    type: Annotated[list[str], Query()] = [],  # noqa: B006
-    queue: str | None = None,
-    agent: str | None = None,
-    subject: str | None = None,
+    which: Which,
     issue: Annotated[str | None, Query(description="The same as subject issue:ID.")] = None,
-    dag: str | None = None,
-    parent: str | None = None,
-    tag: str | None = None,
-    q: str | None = None,
-    reason: Reason = None,
-    since: Since = None,
-    until: Until = None,
     sort: Sort = "newest",
     limit: Limit = 50,
     cursor: Annotated[int, Query(ge=0, le=2**53)] = 0,
@@ -108,20 +140,11 @@ async def find(
     By `updated`, `priority`, `failures`, `cost` or `took`, the newest 2,000 that match are sorted, most of it first.
     In a view, `status` has its words, and a page may show fewer or more than `limit`: it is a page of whole tasks.
     """
-    which: TaskFilter = {
-        "status": status if view is None else multica.statuses_of(status),
-        "type": type,
-        "queue": queue,
-        "agent": agent,
-        "subject": subject if issue is None else multica.subject_of(issue),
-        "dag_id": dag,
-        "parent_id": parent,
-        "tag": tag,
-        "text": q,
-        "reason": reason,
-        "since": since,
-        "until": until,
-    }
+    words = which.get("status", ())
+    if view is not None:
+        which["status"] = multica.statuses_of(words)
+    if issue is not None:
+        which["subject"] = multica.subject_of(issue)
     if short and view is None:
         rows = await caller.yard.tasks.rows(**which, limit=limit, cursor=cursor, sort=sort)
         after = cursor_after(rows, limit, cursor, sort)
@@ -131,43 +154,14 @@ async def find(
     is_whole = not cursor and after is None
     total, more = (len(tasks), False) if is_whole else await caller.yard.tasks.total(**which)
     own: list[Json] = [task.to_dict() for task in tasks]
-    shown = own if view is None else await shown_attempts(caller, tasks, status)
+    shown = own if view is None else await shown_attempts(caller, tasks, words)
     return answer({"tasks": shown, "cursor": after, "total": total, "more": more})
 
 
 @routes.add(calls.COUNT, model(Counted))
-async def count(
-    caller: Calling,
-    *,
-    status: Annotated[list[str], Query()] = [],  # noqa: B006 - read, never written
-    type: Annotated[list[str], Query()] = [],  # noqa: B006
-    queue: str | None = None,
-    agent: str | None = None,
-    subject: str | None = None,
-    dag: str | None = None,
-    parent: str | None = None,
-    tag: str | None = None,
-    q: str | None = None,
-    reason: Reason = None,
-    since: Since = None,
-    until: Until = None,
-) -> Response:
+async def count(caller: Calling, which: Which) -> Response:
     """How many tasks match, by status: all of them, or the newest of too many."""
-    counted = await caller.yard.tasks.count(
-        status=status,
-        type=type,
-        queue=queue,
-        agent=agent,
-        subject=subject,
-        dag_id=dag,
-        parent_id=parent,
-        tag=tag,
-        text=q,
-        reason=reason,
-        since=since,
-        until=until,
-    )
-    return answer(write(counted))
+    return answer(write(await caller.yard.tasks.count(**which)))
 
 
 @routes.add(calls.SUGGEST, SUGGESTIONS)
