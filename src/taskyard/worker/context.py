@@ -24,7 +24,7 @@ from taskyard.features.attempts import step_results
 from taskyard.features.attempts.views import Child, HeartbeatAnswer, Input, StepFacts
 from taskyard.features.budgets import prices
 from taskyard.features.budgets.views import Spent
-from taskyard.features.subagents.views import StartedSubagent
+from taskyard.features.subagents.views import StartedSubagent, SubagentFields
 from taskyard.features.tasks.views import Held, Task
 from taskyard.ledger.ids import dag_made_by
 from taskyard.worker.attempt_spans import record_call, step_span
@@ -344,10 +344,20 @@ class Context:
             await self.yard.submit({"inbox": inbox, **dag, "id": dag_id}, created_by=f"agent:{self.task.agent}")
         return dag_id
 
-    async def subagent(self, type: str, prompt: str, *, name: str | None = None, **more: Any) -> StartedSubagent:
+    async def subagent(
+        self,
+        type: str,
+        prompt: str,
+        *,
+        name: str | None = None,
+        conversation: str | None = None,
+        **how: Unpack[SubagentFields],
+    ) -> StartedSubagent:
         """Start a subagent in the background, in this task's graph. This task's inbox gets one item for its end."""
         named = name or self.next_name("subagent")
-        return await self.yard.subagents.spawn(self.id, self.lease, type, prompt, name=named, **more)
+        return await self.yard.subagents.spawn(
+            self.id, self.lease, type, prompt, name=named, conversation=conversation, **how
+        )
 
     def inbox(self, conversation: str | None = None, **options: Any) -> Inbox:
         """The inbox of this task, or of another conversation of its agent."""

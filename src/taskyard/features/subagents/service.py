@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from hashlib import sha256
+from typing import Unpack
 
 from taskyard.core.changes import ChangeSet, Record, RecordChange
 from taskyard.core.errors import InvalidInput, NotFound
@@ -17,7 +18,7 @@ from taskyard.features.attempts.notes import Notes
 from taskyard.features.inbox.inbox_feed import marked
 from taskyard.features.inbox.rules import Scope
 from taskyard.features.inbox.transcripts import Transcripts
-from taskyard.features.subagents.views import StartedSubagent, Subagent, seen, started
+from taskyard.features.subagents.views import StartedSubagent, Subagent, SubagentFields, seen, started
 from taskyard.features.tasks.creation.children import Children, child_of
 from taskyard.features.tasks.creation.drafts import Drafts
 from taskyard.features.tasks.creation.growth import spawned_children
@@ -51,36 +52,20 @@ class Subagents:
         *,
         parent: str,
         conversation: str = OWN_CONVERSATION,
-        description: str = "",
-        model: str | None = None,
-        max_turns: int | None = None,
-        silent: bool = False,
-        agent_id: str | None = None,
-        conversation_id: str | None = None,
-        tool_call_id: str | None = None,
-        fields: Mapping[str, object] | None = None,
         task_id: str | None = None,
         created_by: str = LOCAL,
+        **how: Unpack[SubagentFields],
     ) -> StartedSubagent:
         """Start a subagent in the background, and go on at once.
 
         The parent's inbox gets one item for its end, unless it is `silent`. With `agent_id` and `conversation_id` an
         existing agent goes on with an existing conversation. The same tool call again gets the same subagent, and so
-        does a task id that the caller mints. `fields` are further ones of its task.
+        does a task id that the caller mints.
         """
         whose = Scope(arguments.name("parent", parent), arguments.name("conversation", conversation))
-        facts = _facts(
-            whose,
-            type=type,
-            prompt=prompt,
-            description=description,
-            model=model,
-            max_turns=max_turns,
-            silent=silent,
-            tool_call_id=tool_call_id,
-        )
-        minted = {} if task_id is None else {"id": task_id}
-        asked = {**_task(facts, agent_id, conversation_id, fields or {}), **minted}
+        facts, asked = _asked(whose, type, prompt, **how)
+        if task_id is not None:
+            asked["id"] = task_id
         planning, now = await self._drafts.planning_new(), self._ledger.now()
         maker = arguments.name("created_by", created_by)
         with enqueue_span([asked]):
@@ -105,14 +90,7 @@ class Subagents:
         *,
         name: str,
         conversation: str | None = None,
-        description: str = "",
-        model: str | None = None,
-        max_turns: int | None = None,
-        silent: bool = False,
-        agent_id: str | None = None,
-        conversation_id: str | None = None,
-        tool_call_id: str | None = None,
-        fields: Mapping[str, object] | None = None,
+        **how: Unpack[SubagentFields],
     ) -> StartedSubagent:
         """Start a subagent from the task at hand, in its graph. Asked again under the same name, it is the same one.
 
@@ -123,18 +101,9 @@ class Subagents:
         parent_id = TaskId(task_id)
         hot = await self._ledger.held(parent_id, Lease(lease))
         whose = Scope(await self._type_name(hot), arguments.name("conversation", conversation or task_id))
-        facts = _facts(
-            whose,
-            type=type,
-            prompt=prompt,
-            description=description,
-            model=model,
-            max_turns=max_turns,
-            silent=silent,
-            tool_call_id=tool_call_id,
-        )
+        facts, task = _asked(whose, type, prompt, **how)
         maker = await self._children.spawner(parent_id)
-        asked = child_of(parent_id, _task(facts, agent_id, conversation_id, fields or {}), maker.under)
+        asked = child_of(parent_id, task, maker.under)
         planning, now = await self._drafts.planning_new(), self._ledger.now()
         with enqueue_span([asked]):
             draft = self._drafts.draft(asked, planning, created_by=maker.by, dag_id=None, now=now, under=maker.under)
@@ -226,18 +195,22 @@ class Subagents:
         return hot.agent or "" if agent is None else agent.type
 
 
-def _facts(
+def _asked(
     whose: Scope,
-    *,
     type: str,
     prompt: str,
-    description: str,
-    model: str | None,
-    max_turns: int | None,
-    silent: bool,
-    tool_call_id: str | None,
-) -> dict[str, Json]:
-    return {
+    *,
+    description: str = "",
+    model: str | None = None,
+    max_turns: int | None = None,
+    silent: bool = False,
+    agent_id: str | None = None,
+    conversation_id: str | None = None,
+    tool_call_id: str | None = None,
+    fields: Mapping[str, object] | None = None,
+) -> tuple[dict[str, Json], dict[str, object]]:
+    """The facts of a subagent, and the fields of its task. What its agent must know of it is in the payload."""
+    facts: dict[str, Json] = {
         "subagent_id": f"subagent_{mint()}",
         "type": type,
         "prompt": prompt,
@@ -249,31 +222,26 @@ def _facts(
         "silent": truth(silent, "silent"),
         "tool_call_id": None if tool_call_id is None else arguments.name("tool_call_id", tool_call_id),
     }
-
-
-def _task(
-    facts: Mapping[str, Json], agent_id: str | None, conversation_id: str | None, fields: Mapping[str, object]
-) -> dict[str, object]:
-    """The fields of a subagent's task. What its agent must know of it is in the payload, under `subagent`."""
-    payload = fields.get("payload", {})
+    more = fields or {}
+    payload = more.get("payload", {})
     if not is_object(payload):
         raise InvalidInput("payload", "must be an object, since what the subagent must know is added to it")
     subagent = {name: facts[name] for name in ("subagent_id", "description", "max_turns", "tool_call_id")}
-    asked: dict[str, object] = {
+    task: dict[str, object] = {
         "title": str(facts["description"])[:255],
-        **fields,
-        "type": facts["type"],
-        "prompt": facts["prompt"],
+        **more,
+        "type": type,
+        "prompt": prompt,
         "payload": {**payload, "subagent": subagent},
     }
-    if facts["tool_call_id"] is not None:
-        asked.setdefault("idempotency_key", _key(facts))
+    if tool_call_id is not None:
+        task.setdefault("idempotency_key", _key(facts))
     optional: dict[str, object] = {
-        "model_preferences": None if facts["model"] is None else [facts["model"]],
+        "model_preferences": None if model is None else [facts["model"]],
         "agent": agent_id,
         "session": None if conversation_id is None else {"session_id": conversation_id},
     }
-    return {**asked, **{name: value for name, value in optional.items() if value is not None}}
+    return facts, {**task, **{name: value for name, value in optional.items() if value is not None}}
 
 
 def _key(facts: Mapping[str, Json]) -> str:

@@ -1,8 +1,9 @@
-"""What is answered about background subagents."""
+"""What is said of background subagents, and what is answered about them."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NamedTuple
+from collections.abc import Mapping
+from typing import Annotated, Literal, NamedTuple, TypedDict
 
 from taskyard.core.changes import Record
 from taskyard.core.json_value import Json
@@ -17,6 +18,19 @@ _STATES: dict[Status, State] = {
     Status.DEAD_LETTERED: "failed",
     Status.CANCELLED: "cancelled",
 }
+
+
+class SubagentFields(TypedDict, total=False):
+    """What a caller may say of a subagent, besides its type and its prompt."""
+
+    description: str
+    model: str | None
+    max_turns: int | None
+    silent: bool
+    agent_id: str | None
+    conversation_id: str | None
+    tool_call_id: str | None
+    fields: Annotated[Mapping[str, object] | None, About("Further fields of its task.")]
 
 
 class StartedSubagent(NamedTuple):
