@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.policy import PRESETS, BreakerCounts, BreakerPolicy, Dedup, Policy, preset, state_word
+from taskyard.core.policy import PRESETS, BreakerCounts, BreakerPolicy, Dedup, Policy, preset
 from taskyard.core.rate_limit import Recognition
 from taskyard.core.retry import PERMANENT, RetryPolicy, Strategy, delay, may_retry
 from taskyard.core.task import Definition, Reason, Status, TaskId
@@ -195,10 +195,10 @@ def test_what_else_presets_differ_in(attribute: str, columns: list[tuple[str, ob
 )
 def test_words_for_states(states: list[str], words: tuple[str, ...]):
     for state in states:
-        spoken = tuple(state_word(PRESETS[name], Status(state)) for name in NAMES[2:])
+        spoken = tuple(PRESETS[name].words[Status(state)] for name in NAMES[2:])
         assert spoken == words
-        assert state_word(PRESETS["standard"], Status(state)) == state
-        assert state_word(PRESETS["factory"], Status(state)) == state
+        assert PRESETS["standard"].words[Status(state)] == state
+        assert PRESETS["factory"].words[Status(state)] == state
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -7,7 +7,7 @@ import type { AuditFilter } from "@/pages/audit/words";
 import { answered, api, type Api, type Shapes } from "./client";
 
 export type AuditEntry = Shapes["AuditEntry"];
-export type AuditPage = Shapes["AuditPage"];
+type AuditPage = Shapes["AuditPage"];
 
 const PAGE = 100;
 const MOST = 200; // entries of one call
@@ -38,7 +38,7 @@ export function keepAudit(via: Api, days: number): Promise<unknown> {
   return answered(via.PUT("/api/audit/policy", { body: { days } }));
 }
 
-export interface Collected {
+interface Collected {
   entries: AuditEntry[];
   isCut: boolean;
 }

@@ -6,7 +6,6 @@ import { answered, api, type Shapes } from "./client";
 
 export type Board = Shapes["Board"];
 export type BoardColumn = Shapes["BoardColumn"];
-export type BoardLane = Shapes["BoardLane"];
 export type BoardCard = Shapes["BoardCard"];
 
 export const LANES = ["agent", "subject", "type"] as const;

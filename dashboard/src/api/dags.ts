@@ -58,7 +58,7 @@ interface TaskPage {
 
 type Whole = Pick<Dag, "title" | "tags" | "budget_ceiling_usd">;
 
-export function likeDag({ title, tags, budget_ceiling_usd: ceiling }: Whole, tasks: readonly Original[]): Draft {
+function likeDag({ title, tags, budget_ceiling_usd: ceiling }: Whole, tasks: readonly Original[]): Draft {
   const names = new Map(tasks.map((task, index) => [task.id, `${task.type}-${index + 1}`]));
   return {
     title,

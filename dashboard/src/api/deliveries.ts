@@ -9,7 +9,7 @@ export type Notification = Shapes["Notification"];
 export type Fire = Shapes["Fire"];
 export type SentEvent = Shapes["Event"];
 
-export interface IncomingDelivery {
+interface IncomingDelivery {
   trigger: string;
   fire: Fire;
 }

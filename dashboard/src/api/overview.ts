@@ -33,7 +33,7 @@ export function shares(by: "queue" | "agent", window: Window = "1h") {
 
 const COUNTED = 15_000; // milliseconds: the figures are counted every few seconds
 
-export interface Attention {
+interface Attention {
   dead: number;
   approvals: number;
   breakers: number;

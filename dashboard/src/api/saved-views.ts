@@ -5,7 +5,6 @@ import type { YardEvent } from "@/live/stream";
 
 import { answered, api, type Api, type Shapes } from "./client";
 
-export type SavedView = Shapes["SavedViews"]["saved_views"][number];
 export type ViewedPage = Shapes["SavedViewDraft"]["page"];
 
 export const savedViews = queryOptions({

@@ -4,7 +4,6 @@ import { queryOptions } from "@tanstack/react-query";
 import { answered, api, type Api, type Shapes } from "./client";
 
 export type VariantReport = Shapes["VariantReport"];
-export type VariantFigures = Shapes["VariantFigures"];
 export type VariantDifference = Shapes["VariantDifference"];
 export type TypeVariants = Shapes["TypeVariants"];
 

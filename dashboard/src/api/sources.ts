@@ -52,7 +52,7 @@ function ofTrigger(id: string) {
 }
 
 export type ScheduleDraft = Shapes["ScheduleDraft"];
-export type TriggerDraft = Shapes["TriggerDraft"];
+type TriggerDraft = Shapes["TriggerDraft"];
 
 /** Adds it, or puts it in the place of the one that has its id. */
 export function addSchedule(via: Api, body: ScheduleDraft): Promise<unknown> {

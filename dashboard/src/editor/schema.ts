@@ -46,7 +46,7 @@ function step(document: Document, schema: Schema, part: string | number): Schema
   return choices(document, properties[part] ?? schema["additionalProperties"]);
 }
 
-export function schemasAt(document: Document, schema: Schema, path: Path): Schema[] {
+function schemasAt(document: Document, schema: Schema, path: Path): Schema[] {
   return path.reduce<Schema[]>(
     (found, part) => found.flatMap((each) => step(document, each, part)),
     choices(document, schema),

@@ -20,7 +20,7 @@ interface BoxData extends Record<string, unknown> {
 
 export type BoxNode = Node<BoxData>;
 
-export interface Marks {
+interface Marks {
   path: readonly string[];
   current: string | null;
   isInSight: (place: Place) => boolean;

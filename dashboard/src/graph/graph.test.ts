@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { collapse, stacksOf } from "./collapse";
 import { layout } from "./layout";
 import { stepFrom } from "./moving";
-import { depthsOf, descendantsOf, neighboursOf, type GraphEdge, type GraphTask } from "./shape";
+import { depthsOf, neighboursOf, type GraphEdge, type GraphTask } from "./shape";
 import { boundsOf } from "./shapes";
 import { tileOf } from "./sight";
 import { extentOf, placeOf, spanOf, ticksOf } from "./timescale";
@@ -68,13 +68,6 @@ test("a pair with edges of two kinds is a pair once", () => {
       ["b", []],
     ]),
   });
-});
-
-test("what follows a task is named once, however many ways lead to it", () => {
-  const ids = ["a", "b", "c", "d", "e"];
-  const edges = [...needs("b", "a"), ...needs("c", "a"), ...needs("d", "b", "c")];
-
-  expect(descendantsOf("a", neighboursOf(ids, edges)).toSorted()).toEqual(["b", "c", "d"]);
 });
 
 test("alike tasks are drawn as one stack until it is opened", () => {

@@ -66,18 +66,6 @@ export function depthsOf(ids: readonly string[], neighbours: Neighbours): Map<st
   return depths;
 }
 
-/** Everything below a task, however far. */
-export function descendantsOf(id: string, { children }: Neighbours): string[] {
-  const seen = new Set<string>();
-  const next = [...(children.get(id) ?? [])];
-  for (const each of next) {
-    if (seen.has(each)) continue;
-    seen.add(each);
-    next.push(...(children.get(each) ?? []));
-  }
-  return [...seen];
-}
-
 /** How long a task was or has been at work, in seconds; null where it never began. */
 export function secondsOf(task: GraphTask, now: number): number | null {
   if (task.started_at === null) return null;

@@ -36,7 +36,7 @@ function shapeOf(boxes: readonly Box[], places: ReadonlyMap<string, Place>): str
     .join("");
 }
 
-export interface Bounds {
+interface Bounds {
   x: number;
   y: number;
   width: number;

@@ -13,8 +13,8 @@ import { Fragment, jsxs } from "@/text/jsx-runtime";
 
 import type { german } from "./german/german";
 
-export type Message = keyof typeof german;
-export type Catalogue = Readonly<Record<Message, string>>;
+type Message = keyof typeof german;
+type Catalogue = Readonly<Record<Message, string>>;
 
 type NumbersOf<M extends string> = M extends `${string}{${infer Inside}}${infer Rest}`
   ? (Inside extends `${infer Name}|${string}` ? Name : never) | NumbersOf<Rest>

@@ -12,7 +12,7 @@ export interface YardEvent {
 
 export type Connection = "connecting" | "live" | "broken";
 
-export interface Listener {
+interface Listener {
   heard(event: YardEvent): void;
   /** The stream stands again after a break; `whole` says whether it resumed without a gap. */
   resumed(whole: boolean): void;

@@ -18,7 +18,7 @@ const KEPT = 1_000; // events that it holds
 const GATHER = 150; // milliseconds that events gather before they are drawn
 const AGAIN = 3_000; // milliseconds until a stream that was refused is tried again
 
-export interface Tail {
+interface Tail {
   events: readonly TailedEvent[]; // newest first
   isConnected: boolean;
   problem: unknown;

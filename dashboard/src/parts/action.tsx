@@ -88,7 +88,7 @@ interface DeedDialogProps extends Deed {
   onClose: () => void;
 }
 
-export function DeedDialog({
+function DeedDialog({
   open,
   onClose,
   title,

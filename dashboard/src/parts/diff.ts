@@ -6,7 +6,7 @@ export interface DiffRow {
   after: string | null;
 }
 
-export interface Diff {
+interface Diff {
   rows: DiffRow[];
   isExact: boolean; // false: the texts are too long or too different to say which lines are the same
   changes: number; // rows that are not the same

@@ -15,7 +15,7 @@ export interface FilterFieldWords<Name extends string> {
   type?: "text" | "datetime-local";
 }
 
-export interface AddressFilter<Name extends string> {
+interface AddressFilter<Name extends string> {
   filter: Partial<Record<Name, string>>;
   isNarrow: boolean;
   set: (name: Name, value: string) => void;
@@ -113,7 +113,7 @@ function FilterField<Name extends string>({ words, value, onChange }: FilterFiel
 }
 
 /** A moment as a field for times wants it: by the reader's clock, without a zone. */
-export function localTime(iso: string): string {
+function localTime(iso: string): string {
   const at = new Date(iso);
   if (iso === "" || Number.isNaN(at.getTime())) return "";
   return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);

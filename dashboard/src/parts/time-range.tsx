@@ -8,7 +8,7 @@ import { fromFieldTime, toFieldTime } from "./format";
 
 import "./time-range.css";
 
-export interface Range {
+interface Range {
   since?: string | undefined;
   until?: string | undefined;
 }

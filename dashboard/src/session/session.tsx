@@ -37,7 +37,7 @@ const WHO: Record<Right, string> = {
   administer: say("an admin"),
 };
 
-export interface Allowed {
+interface Allowed {
   may: boolean;
   why: string; // in words, where they may not
 }

@@ -1,7 +1,7 @@
 /** Dark or light: as the system says, or as was chosen here. The first paint is settled by /theme.js. */
 import { useSyncExternalStore } from "react";
 
-export type Theme = "light" | "dark";
+type Theme = "light" | "dark";
 
 const KEY = "taskyard-theme";
 const watchers = new Set<() => void>();

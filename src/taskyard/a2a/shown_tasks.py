@@ -40,10 +40,6 @@ async def task_shown(
     )
 
 
-def task_in_short(found: AgentTask) -> Task:
-    return Task(id=found.handle, context_id=found.context_id, status=status(found, None))
-
-
 def status(found: AgentTask, words: str | Message | None) -> TaskStatus:
     message = agent_message(found, words) if isinstance(words, str) else words
     return TaskStatus(state=found.state.value, message=message, timestamp=timestamp(found.state_at))

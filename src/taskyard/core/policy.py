@@ -256,8 +256,3 @@ def policy_of(definition: Definition) -> Policy:
 def reporting(policy: Policy) -> Policy:
     """The same policy, but that a task is completed only with a decision report."""
     return replace(policy, report_required=True)
-
-
-def state_word(policy: Policy, status: Status) -> str:
-    """What the preset calls a state."""
-    return policy.words[status]

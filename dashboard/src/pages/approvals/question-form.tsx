@@ -10,7 +10,7 @@ import type { Problems, Schema } from "./schema";
 
 import "./question-form.css";
 
-export type Upload = (file: File) => Promise<string>;
+type Upload = (file: File) => Promise<string>;
 
 interface FormProps {
   schema: unknown;

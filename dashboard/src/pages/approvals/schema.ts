@@ -5,7 +5,7 @@ import { say } from "@/language/say";
 export type Schema = Record<string, unknown>;
 export type Problems = Record<string, string>; // by the path of the field: "address/street"
 
-export type FieldKind = "text" | "long" | "choice" | "number" | "boolean" | "file" | "object" | "list" | "json";
+type FieldKind = "text" | "long" | "choice" | "number" | "boolean" | "file" | "object" | "list" | "json";
 
 export interface Choice {
   value: unknown;
@@ -15,7 +15,7 @@ export interface Choice {
 const LONG = 200; // characters from which on a text has several lines
 const FILES = new Set(["binary", "artifact", "data-url"]);
 
-export function isSchema(value: unknown): value is Schema {
+function isSchema(value: unknown): value is Schema {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 

@@ -48,7 +48,7 @@ export function withPriority(card: BoardCard, priority: number): BoardCard {
   return { ...card, standing, task: { ...card.task, priority } };
 }
 
-export function isBefore(one: BoardCard, other: BoardCard): boolean {
+function isBefore(one: BoardCard, other: BoardCard): boolean {
   const difference = one.standing - other.standing;
   return Math.abs(difference) < NEAR ? one.task.seq < other.task.seq : difference < 0;
 }

@@ -6,7 +6,7 @@ import type { DagFilter } from "@/api/dags";
 
 const ONE_VALUE = ["q", "tag", "created_by", "since", "until"] as const;
 
-export function dagFilterOf(params: URLSearchParams): DagFilter {
+function dagFilterOf(params: URLSearchParams): DagFilter {
   const filter: DagFilter = { status: params.getAll("status") };
   for (const name of ONE_VALUE) {
     const value = params.get(name);

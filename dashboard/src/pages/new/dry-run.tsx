@@ -8,7 +8,7 @@ import type { Fault } from "@/editor/schema";
 import { say } from "@/language/say";
 import { cents, span } from "@/parts/format";
 
-export interface Trial {
+interface Trial {
   button: React.ReactNode;
   result: React.ReactNode;
   refused: Fault | null;

@@ -7,7 +7,7 @@ export interface Sketched {
   unknown: readonly string[]; // what it names and is not there
 }
 
-export interface Sketch {
+interface Sketch {
   levels: readonly (readonly Sketched[])[];
   cycle: readonly Sketched[]; // what waits for itself, or for what does
 }

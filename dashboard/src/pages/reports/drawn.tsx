@@ -11,7 +11,7 @@ const TONES: readonly Series["tone"][] = ["accent", "good", "warn", "sky", "busy
 const BARS = 12;
 const NONE = say("none");
 
-export function nameOfGroup(group: readonly (string | null)[]): string {
+function nameOfGroup(group: readonly (string | null)[]): string {
   return group.map((each) => each ?? NONE).join(" · ");
 }
 

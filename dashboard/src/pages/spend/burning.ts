@@ -1,6 +1,6 @@
 /** How fast money goes, and when it will be gone. */
 
-export interface Burning {
+interface Burning {
   perHour: number;
   byMidnight: number; // what the day will have cost at this pace
   emptyAt: number | null; // in milliseconds; null: not today

@@ -30,7 +30,7 @@ export function isSaid(event: TaskEvent): boolean {
   return SAID.has(event.event);
 }
 
-export interface Told {
+interface Told {
   words: string;
   more: string; // what goes with it, in small
 }

@@ -63,7 +63,7 @@ function kept(entries: readonly Entry[]): readonly Entry[] {
 
 const TOLD = new Set(["task.asked", "task.answered", "task.signalled"]);
 
-export function entryOf(event: TaskEvent): Entry | null {
+function entryOf(event: TaskEvent): Entry | null {
   const attempt = typeof event.payload["attempt"] === "number" ? event.payload["attempt"] : null;
   const entry = { key: `event ${event.seq}`, attempt, at: event.at, step: null };
   if (TOLD.has(event.event)) {

@@ -20,7 +20,7 @@ export function filterOf(params: URLSearchParams): TaskFilter {
   return filter;
 }
 
-export function sortOf(params: URLSearchParams): Sort {
+function sortOf(params: URLSearchParams): Sort {
   return SORTS.find((each) => each === params.get("sort")) ?? "newest";
 }
 

@@ -7,7 +7,7 @@ protocol.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, TypedDict
@@ -253,9 +253,3 @@ def status_update(handle: str, context_id: str, state: AgentTaskState, at: Micro
     """What is pushed: a StreamResponse of A2A with the state of a task."""
     status: dict[str, Json] = {"state": state.value, "timestamp": to_iso(at)}
     return {"statusUpdate": {"taskId": handle, "contextId": context_id, "status": status}}
-
-
-def default_type(published: Sequence[PublishedType]) -> PublishedType | None:
-    """The type of a message that names no skill: the one that is marked, or the only one."""
-    marked = [each for each in published if each.is_default]
-    return next(iter(marked), published[0] if len(published) == 1 else None)

@@ -11,7 +11,6 @@ from taskyard.core.cached_tokens import CachedTokens
 from taskyard.core.changes import Blocker, Output, Record
 from taskyard.core.identifiers import BlockerKind, blocker_name, task_blocker
 from taskyard.core.json_value import Json, value_of
-from taskyard.core.priority import RANK_UNIT
 from taskyard.core.record_kinds import DEAD
 from taskyard.core.retry import RetryPolicy, Strategy
 from taskyard.core.runtime import incarnation_of, process_named, runtime_of
@@ -268,10 +267,6 @@ def dead_view(record: Record) -> Dead:
         reviewed_at=body["reviewed_at"],
         note=body["note"],
     )
-
-
-def effective_view(value: int) -> float:
-    return round(value / RANK_UNIT, 2)
 
 
 def blocked_by(blocker: Blocker) -> str:

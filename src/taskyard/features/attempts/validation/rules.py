@@ -153,11 +153,6 @@ def over(record: Record) -> RecordChange:
     return RecordChange("judging", record.workspace, record.id, record.version, None)
 
 
-def judges(record: Record | None, validator: TaskId) -> bool:
-    """Whether this validator's verdict is still the one that is waited for."""
-    return record is not None and record.body["validator"] == validator
-
-
 def rejection(verdict: Verdict, validator: TaskId) -> Failure:
     details: dict[str, Json] = {"validator": validator}
     if verdict.score is not None:
