@@ -204,3 +204,58 @@ async def test_a_walk_in_another_order_is_found(yard: Yard, clock: ManualClock):
 
 def test_every_walk_of_the_page_is_run():
     assert re.findall(r"^### Walk: (.+)$", PAGE, flags=re.MULTILINE) == list(WALKS)
+
+
+# The questions
+
+
+async def lose_a_lease(yard: Yard, clock: ManualClock) -> Steps:
+    await yard.enqueue("report")
+    await yard.claim("worker", start=True)
+    with traced() as steps:
+        await elapse(yard, clock, 100)
+    return steps
+
+
+async def ask_why(yard: Yard, _: ManualClock) -> Steps:
+    task = await yard.enqueue("report")
+    with traced() as steps:
+        await yard.why(task.id)
+    return steps
+
+
+async def build(*_: object) -> Steps:
+    with traced() as steps:
+        connect("memory://", sweeps=False)
+    return steps
+
+
+# What happens when the answer to a question is run. None: the answer is a table.
+ASKED: dict[str, Callable[[Yard, ManualClock], Awaitable[Steps]] | None] = {
+    "Which verb may move a task from which state?": None,
+    "How is a claim decided?": claim,
+    "What follows a failure, and does it count?": fail_with_retry,
+    "What happens when a lease expires?": lose_a_lease,
+    "Who may call `FailurePath`?": fail_with_retry,
+    "What reacts to a commit?": build,
+    "What if a process dies between a commit and its followers?": lose_a_lease,
+    "How are two writers of one row kept apart?": fail_with_retry,
+    "Why is a task not running?": ask_why,
+    "Who may make which call over HTTP?": None,
+}
+
+
+@pytest.mark.parametrize(("question", "answer"), rows_of("Ten questions"))
+async def test_the_answer_to_a_question_runs_when_what_is_asked_about_happens(
+    question: str, answer: str, yard: Yard, clock: ManualClock
+):
+    path, name = POINTER.findall(answer)[0]
+    happens = ASKED[question]
+    if happens is None:
+        assert name.isupper()
+    else:
+        assert (path, name) in await happens(yard, clock)
+
+
+def test_ten_questions_are_answered():
+    assert [question for question, _ in rows_of("Ten questions")] == list(ASKED)
