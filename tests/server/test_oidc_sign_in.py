@@ -19,7 +19,7 @@ from taskyard.features.tokens.rules import EVERYWHERE, SignedInBy
 from taskyard.features.tokens.sign_in_settings import SignInSettings, sign_in_settings
 from taskyard.ledger.clock import ManualClock
 from taskyard.outbound import oidc_provider
-from taskyard.outbound.addresses import Allowed
+from taskyard.outbound.addresses import AllowedTargets
 from taskyard.outbound.oidc_provider import OidcProvider
 from taskyard.server.access.oidc_sign_in import page_within
 from taskyard.server.server import served, serving_of
@@ -29,7 +29,7 @@ from tests.server.calling import client_of
 from tests.yards import claim_that, given_an_agent
 
 START, CALLBACK = "/api/session/oidc", "/api/session/oidc/callback"
-NOWHERE = Allowed(frozenset(), ())
+NOWHERE = AllowedTargets(frozenset(), ())
 
 
 @pytest.fixture

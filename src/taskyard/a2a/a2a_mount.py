@@ -44,7 +44,7 @@ MOST_HISTORY = 2**31 - 1  # the field has 32 bits, with a sign
 
 
 class VisitorContext(DefaultServerCallContextBuilder):
-    """Hands on who asks, as the server has let them through."""
+    """Passes the caller that the server has admitted on to the handlers."""
 
     def build(self, request: Request) -> ServerCallContext:
         if request.method == "GET":

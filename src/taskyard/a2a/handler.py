@@ -44,8 +44,8 @@ from a2a.utils.proto_utils import validate_proto_required_fields
 
 from taskyard.a2a import shown_tasks
 from taskyard.a2a.card import card
-from taskyard.a2a.following import follow, rested
 from taskyard.a2a.message_content import Content, content_of, signal_of, type_of
+from taskyard.a2a.task_events import follow, rested
 from taskyard.core.errors import Forbidden, IllegalTransition, InvalidInput, NotFound, Refused, TaskyardError
 from taskyard.core.units import Micros
 from taskyard.features.a2a.rules import AgentTaskState
@@ -177,7 +177,7 @@ class YardHandler(RequestHandler):
 
 
 def _asking(params: Any, context: ServerCallContext) -> A2aVisitor:
-    """Whoever asks, where the request is whole and is for their workspace."""
+    """The caller of a request that has all required fields and names no other workspace."""
     visitor = visitor_of(context)
     validate_proto_required_fields(params)
     tenant = getattr(params, "tenant", "") or context.tenant

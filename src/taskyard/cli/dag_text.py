@@ -17,7 +17,7 @@ MOST_BYTES = 8 << 20
 MOST_VALUES = 500_000  # with every alias counted as what it stands for
 
 
-class Bounded(yaml.SafeLoader):
+class BoundedLoader(yaml.SafeLoader):
     """Plain YAML, so deep and with so many values at most; an alias counts as all that it repeats."""
 
     def __init__(self, stream: str) -> None:
@@ -66,7 +66,7 @@ def dag_file(name: str) -> Mapping[str, object]:
 
 
 def _yaml(text: str) -> Any:
-    loader = Bounded(text)
+    loader = BoundedLoader(text)
     try:
         return loader.get_single_data()
     finally:

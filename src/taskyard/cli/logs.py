@@ -62,7 +62,7 @@ def redacted(text: str) -> str:
     return text
 
 
-class Redacting(logging.Formatter):
+class RedactingFormatter(logging.Formatter):
     """The last to touch a line, so that nothing in it is passed over: neither a field nor a traceback."""
 
     def __init__(self, inner: logging.Formatter) -> None:
@@ -146,7 +146,8 @@ def set_up_logs(format: LogFormat, *, level: int = logging.INFO) -> None:
     """Send what this program logs to standard error, and to OpenTelemetry where that has put a handler."""
     handler = logging.StreamHandler(sys.stderr)
     is_json = format is LogFormat.JSON
-    handler.setFormatter(Redacting(JsonFormatter() if is_json else TextFormatter(is_coloured=sys.stderr.isatty())))
+    written = JsonFormatter() if is_json else TextFormatter(is_coloured=sys.stderr.isatty())
+    handler.setFormatter(RedactingFormatter(written))
     exporters = [each for each in logging.getLogger().handlers if type(each).__module__.startswith("opentelemetry.")]
     for each in exporters:
         logging.getLogger().removeHandler(each)  # the next line closes those that are left

@@ -34,7 +34,7 @@ from taskyard.core.task import (
 )
 from taskyard.core.units import Micros
 from taskyard.definition import names as aliases
-from taskyard.definition.fields import Placed, text
+from taskyard.definition.fields import PlacedValue, text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +213,7 @@ def _settle_lease(asked: dict[str, Any], usual: Policy | Definition) -> None:
 
 
 def _settle_validation(asked: dict[str, Any], sizes: Sizes) -> None:
-    schema, path = asked.pop("validation_schema", Placed(None, "output.validation_schema"))
+    schema, path = asked.pop("validation_schema", PlacedValue(None, "output.validation_schema"))
     match asked.get("validation", Validation.NONE):
         case Validation.JSON_SCHEMA:
             if not issubclass(schema.__class__, dict | bool):
@@ -237,13 +237,13 @@ def _settle_validation(asked: dict[str, Any], sizes: Sizes) -> None:
 def _settle_content(asked: dict[str, Any], sizes: Sizes) -> Json:
     """Turn payload and prompt into texts; what the payload was is given back."""
     most = sizes.max_payload_bytes
-    payload: Placed | None = asked.get("payload")
+    payload: PlacedValue | None = asked.get("payload")
     encoded = "{}"
     if payload is not None:
         encoded = encode(payload.value, field=payload.path, max_bytes=most, max_depth=sizes.max_depth)
         asked["payload"] = encoded
     if "prompt" in asked:
-        given, path = cast("Placed", asked["prompt"])
+        given, path = cast("PlacedValue", asked["prompt"])
         asked["prompt"] = prompt = text(given, path, most=most, blank=True)
         if size_of(prompt, path) + size_of(encoded, path) > most:
             raise InvalidInput(path, f"must be at most {most} bytes together with the payload")

@@ -44,7 +44,7 @@ class OutputType(StrEnum):
     ARTIFACT = "artifact"
 
 
-class Placed(NamedTuple):
+class PlacedValue(NamedTuple):
     """Something that can only be judged together with other fields, and the place it was found at."""
 
     value: Any
@@ -265,8 +265,8 @@ def fields(policy: Policy) -> Mapping[str, Field]:
         "title": Field("title", _short(1000, blank=True)),
         "agent": Field("agent", optional(name)),
         "subject": Field("subject", optional(name)),
-        "spec.prompt": Field("prompt", Placed),
-        "spec.payload": Field("payload", Placed),
+        "spec.prompt": Field("prompt", PlacedValue),
+        "spec.payload": Field("payload", PlacedValue),
         "spec.context_refs": Field("context_refs", _names(1000, 1000)),
         "spec.version": Field("spec_version", _whole(1, 2**31 - 1)),
         "spec.constraints.max_cost_usd": Field("max_cost", optional(_decimal(units.usd))),
@@ -295,7 +295,7 @@ def fields(policy: Policy) -> Mapping[str, Field]:
         "timeouts.lease_sec": Field("lease_sec", _whole(2, LONGEST_SEC)),
         "output.type": Field("output_type", choice(OutputType)),
         "output.validation": Field("validation", choice(Validation)),
-        "output.validation_schema": Field("validation_schema", Placed),
+        "output.validation_schema": Field("validation_schema", PlacedValue),
         "session.session_id": Field("session_id", optional(_short(255))),
         "session.work_dir": Field("work_dir", optional(_short(4096))),
         "session.fresh": Field("fresh", truth),

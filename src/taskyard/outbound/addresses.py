@@ -30,14 +30,14 @@ _NOT_PUBLIC = tuple(
 _NAME = re.compile(r"(?=.{1,253}\.?$)[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_]([a-z0-9_-]{0,62}))*\.?", re.ASCII)
 
 
-class Allowed(NamedTuple):
+class AllowedTargets(NamedTuple):
     """What an operator allows though it is not public."""
 
     hosts: frozenset[str]  # by name: whatever address such a name has
     networks: tuple[Network, ...]
 
 
-def allowed(entries: Iterable[str]) -> Allowed:
+def allowed(entries: Iterable[str]) -> AllowedTargets:
     """Networks such as 10.1.0.0/16, addresses, and names of hosts."""
     hosts: set[str] = set()
     networks: list[Network] = []
@@ -46,7 +46,7 @@ def allowed(entries: Iterable[str]) -> Allowed:
             networks.append(ip_network(entry.strip(), strict=False))
         except ValueError:
             hosts.add(checked_host(entry.strip(), "allowed_targets"))
-    return Allowed(frozenset(hosts), tuple(networks))
+    return AllowedTargets(frozenset(hosts), tuple(networks))
 
 
 def checked_host(host: str, path: str) -> str:
@@ -61,7 +61,7 @@ def checked_host(host: str, path: str) -> str:
     return name
 
 
-def is_reachable(address: str, host: str, permitted: Allowed) -> bool:
+def is_reachable(address: str, host: str, permitted: AllowedTargets) -> bool:
     """Whether something may be sent to this address, which the host's name stands for."""
     found = ip_address(address.partition("%")[0])
     if host in permitted.hosts or _is_within(found, permitted.networks):

@@ -15,14 +15,14 @@ from taskyard.core.units import Micros
 from taskyard.features.notifications import rules
 from taskyard.features.notifications.rules import Notification
 from taskyard.outbound import addresses, channels, mail
-from taskyard.outbound.addresses import Allowed
+from taskyard.outbound.addresses import AllowedTargets
 from taskyard.outbound.channels import Mail, Words
 from taskyard.outbound.safe_connect import Lookup, check_literal, checked_url, checked_webhook, looked_up
 
 NEEDED = "needs the libraries for notifications: pip install 'taskyard[notifications]'"
 
 
-def checked_target(target: object, permitted: Allowed) -> str:
+def checked_target(target: object, permitted: AllowedTargets) -> str:
     """A target that notifications can be sent to, if they may be."""
     parts = checked_url(target)
     url = str(target)
@@ -42,7 +42,7 @@ async def post(
     secret: str,
     *,
     workspace: str,
-    permitted: Allowed,
+    permitted: AllowedTargets,
     now: Micros,
     lookup: Lookup = looked_up,
 ) -> None:
@@ -65,7 +65,7 @@ async def post(
 
 
 async def post_request(
-    url: str, headers: Mapping[str, str], body: bytes, *, permitted: Allowed, lookup: Lookup = looked_up
+    url: str, headers: Mapping[str, str], body: bytes, *, permitted: AllowedTargets, lookup: Lookup = looked_up
 ) -> None:
     """Post to a URL that somebody else has named, once; `Undelivered` says why it did not arrive."""
     checked_webhook(checked_url(url), permitted)

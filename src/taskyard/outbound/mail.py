@@ -9,7 +9,7 @@ from contextlib import suppress
 from email.message import EmailMessage
 from email.utils import formatdate
 
-from taskyard.outbound.addresses import Allowed
+from taskyard.outbound.addresses import AllowedTargets
 from taskyard.outbound.channels import Mail
 from taskyard.outbound.safe_connect import Lookup, Undelivered, looked_up, reachable
 
@@ -51,7 +51,7 @@ class SmtpSession:
 
 
 async def send(
-    mail: Mail, *, permitted: Allowed, lookup: Lookup = looked_up, trusted: ssl.SSLContext | None = None
+    mail: Mail, *, permitted: AllowedTargets, lookup: Lookup = looked_up, trusted: ssl.SSLContext | None = None
 ) -> None:
     """Hand the mail to its server once; `Undelivered` where the server did not take it."""
     found = await reachable(mail.host, mail.port, permitted, lookup)

@@ -25,7 +25,7 @@ from taskyard.core.json_value import Json, check_values, decode, is_list, is_obj
 from taskyard.core.units import SECOND, Micros
 from taskyard.features.tokens.people import Identity, identity
 from taskyard.features.tokens.sign_in_settings import NEAR, OidcSettings
-from taskyard.outbound.addresses import Allowed
+from taskyard.outbound.addresses import AllowedTargets
 from taskyard.outbound.channels import Request
 from taskyard.outbound.safe_connect import Lookup, Undelivered, looked_up
 from taskyard.outbound.webhooks import fetch
@@ -68,7 +68,7 @@ class Endpoints(NamedTuple):
     takes_basic: bool  # the client's secret in a header, and not in the body
 
 
-class Proved(NamedTuple):
+class ProvenPerson(NamedTuple):
     """Whom the provider has named."""
 
     subject: str
@@ -79,14 +79,14 @@ class OidcProvider:
     def __init__(
         self,
         settings: OidcSettings,
-        permitted: Allowed,
+        permitted: AllowedTargets,
         *,
         lookup: Lookup = looked_up,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._settings = settings
         host = urlsplit(settings.issuer).hostname or ""
-        self._permitted = Allowed(permitted.hosts | {host}, permitted.networks)
+        self._permitted = AllowedTargets(permitted.hosts | {host}, permitted.networks)
         self._lookup = lookup
         self._clock = clock
         self._found: tuple[float, Endpoints] | None = None
@@ -118,7 +118,7 @@ class OidcProvider:
         asked = {"client_id": self._settings.client_id, "post_logout_redirect_uri": back}
         return None if end is None else _with_query(end, asked)
 
-    async def proved(self, code: str, *, verifier: str, nonce: str, redirect_uri: str, now: Micros) -> Proved:
+    async def proved(self, code: str, *, verifier: str, nonce: str, redirect_uri: str, now: Micros) -> ProvenPerson:
         """Whom the provider names for this code; `SignInRefused` where it names nobody, or not soundly."""
         async with self._signing_in:
             endpoints = await self._endpoints()
@@ -129,7 +129,7 @@ class OidcProvider:
                 claims = {**await self._userinfo(endpoints.userinfo, given, str(claims["sub"])), **claims}
         name, groups = (claim(claims, each) for each in names)
         try:
-            return Proved(str(claims["sub"]), identity(name, [] if groups is None else groups))
+            return ProvenPerson(str(claims["sub"]), identity(name, [] if groups is None else groups))
         except InvalidInput as error:
             raise SignInRefused(f"its claims {' and '.join(names)} do not say who somebody is: {error}") from None
 

@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 from taskyard.core.errors import InvalidInput
 from taskyard.definition import fields
 from taskyard.outbound import addresses
-from taskyard.outbound.addresses import Allowed
+from taskyard.outbound.addresses import AllowedTargets
 
 Lookup = Callable[[str, int], Awaitable[list[str]]]
 MOST_LETTERS = 2000  # of a target
@@ -39,7 +39,7 @@ async def looked_up(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
-async def reachable(host: str, port: int, permitted: Allowed, lookup: Lookup = looked_up) -> list[str]:
+async def reachable(host: str, port: int, permitted: AllowedTargets, lookup: Lookup = looked_up) -> list[str]:
     """The addresses to connect to; `Undelivered` where one of them may not be."""
     try:
         found = await lookup(host, port)
@@ -64,7 +64,7 @@ def checked_url(target: object) -> SplitResult:
     return parts
 
 
-def checked_webhook(parts: SplitResult, permitted: Allowed) -> None:
+def checked_webhook(parts: SplitResult, permitted: AllowedTargets) -> None:
     """Refuse what could never be sent to, while it is being written down; names are looked up when it is sent."""
     if parts.username is not None or parts.fragment:
         raise InvalidInput("target", "must have neither a password nor a fragment: what is sent is signed")
@@ -75,7 +75,7 @@ def checked_webhook(parts: SplitResult, permitted: Allowed) -> None:
     check_literal(addresses.checked_host(parts.hostname or "", "target"), permitted)
 
 
-def check_literal(host: str, permitted: Allowed) -> None:
+def check_literal(host: str, permitted: AllowedTargets) -> None:
     """Refuse an address that may not be reached, however it is spelled; a name passes."""
     address = str(IPv4Address(socket.inet_aton(host))) if _is_number(host) else host
     try:

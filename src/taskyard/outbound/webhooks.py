@@ -12,7 +12,7 @@ import httpcore
 
 from taskyard.core.units import SECOND, Micros
 from taskyard.ledger.signing import signed
-from taskyard.outbound.addresses import Allowed
+from taskyard.outbound.addresses import AllowedTargets
 from taskyard.outbound.channels import Request
 from taskyard.outbound.safe_connect import Lookup, Undelivered, looked_up, reachable
 
@@ -21,13 +21,13 @@ ANSWERED_WITHIN = 15.0
 _PORTS = {"http": 80, "https": 443}
 
 
-class Checked(httpcore.AsyncNetworkBackend):
+class CheckedBackend(httpcore.AsyncNetworkBackend):
     """Looks up, judges and connects in one place, so that a name cannot lead elsewhere in between.
 
     The name stays in the Host header and in the TLS handshake.
     """
 
-    def __init__(self, permitted: Allowed, lookup: Lookup) -> None:
+    def __init__(self, permitted: AllowedTargets, lookup: Lookup) -> None:
         self._permitted = permitted
         self._lookup = lookup
         self._beneath = cast(httpcore.AsyncNetworkBackend, httpcore.AnyIOBackend())
@@ -50,7 +50,14 @@ class Checked(httpcore.AsyncNetworkBackend):
 
 
 async def send_webhook(
-    target: str, secret: str, id_: str, body: bytes, *, now: Micros, permitted: Allowed, lookup: Lookup = looked_up
+    target: str,
+    secret: str,
+    id_: str,
+    body: bytes,
+    *,
+    now: Micros,
+    permitted: AllowedTargets,
+    lookup: Lookup = looked_up,
 ) -> None:
     """Send a signed webhook once; `Undelivered` where nobody said that it was taken."""
     stamp = now // SECOND
@@ -64,7 +71,7 @@ async def send_webhook(
     await deliver(Request("POST", target, headers, body), permitted=permitted, lookup=lookup)
 
 
-async def deliver(request: Request, *, permitted: Allowed, lookup: Lookup = looked_up) -> None:
+async def deliver(request: Request, *, permitted: AllowedTargets, lookup: Lookup = looked_up) -> None:
     """Send a request once, through the guarded connector; `Undelivered` where it was not answered with 2xx."""
     # The rest of the answer is not read: it could go on for ever.
     async with _answer(request, permitted, lookup, ANSWERED_WITHIN) as answer:
@@ -76,7 +83,7 @@ async def deliver(request: Request, *, permitted: Allowed, lookup: Lookup = look
 
 
 async def fetch(
-    request: Request, *, most_bytes: int, within: float, permitted: Allowed, lookup: Lookup = looked_up
+    request: Request, *, most_bytes: int, within: float, permitted: AllowedTargets, lookup: Lookup = looked_up
 ) -> tuple[int, bytes]:
     """Ask once, through the guarded connector: the status and the body. `Undelivered` where there is no such answer.
 
@@ -93,17 +100,17 @@ async def fetch(
 
 @asynccontextmanager
 async def _answer(
-    request: Request, permitted: Allowed, lookup: Lookup, within: float
+    request: Request, permitted: AllowedTargets, lookup: Lookup, within: float
 ) -> AsyncGenerator[httpcore.Response]:
     try:
-        async with asyncio.timeout(within), _opened(request, Checked(permitted, lookup)) as answer:
+        async with asyncio.timeout(within), _opened(request, CheckedBackend(permitted, lookup)) as answer:
             yield answer
     except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, TimeoutError) as error:
         raise Undelivered(f"its host did not answer ({type(error).__name__})") from None
 
 
 @asynccontextmanager
-async def _opened(request: Request, network: Checked) -> AsyncGenerator[httpcore.Response]:
+async def _opened(request: Request, network: CheckedBackend) -> AsyncGenerator[httpcore.Response]:
     parts = urlsplit(request.url)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     port = parts.port or _PORTS[parts.scheme]

@@ -25,8 +25,8 @@ _HEADERS = (
 )
 
 
-class Watching:
-    """Knows what became of each request."""
+class AccessLog:
+    """Numbers, logs and counts each request."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

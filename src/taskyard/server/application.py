@@ -16,7 +16,7 @@ from taskyard.api.openapi import Problem
 from taskyard.server import problems
 from taskyard.server.access.auth import Serving
 from taskyard.server.access.oidc_sign_in import CallbackRoute, StartRoute
-from taskyard.server.access_log import Watching
+from taskyard.server.access_log import AccessLog
 from taskyard.server.issuer import MetadataRoute
 from taskyard.server.live.connections import Live
 from taskyard.server.mounted import Mount, mount_routes
@@ -57,7 +57,7 @@ from taskyard.server.routes import (
     verify,
 )
 from taskyard.server.routing import RouteIndex
-from taskyard.server.time_header import TellingTime
+from taskyard.server.time_header import TimeHeader
 
 GROUPS = (
     tasks,
@@ -101,8 +101,8 @@ def application(serving: Serving) -> FastAPI:
     app.state.serving = serving
     app.state.live = Live(serving)
     problems.install(app)
-    app.add_middleware(TellingTime)
-    app.add_middleware(Watching)  # the last one added is around the others
+    app.add_middleware(TimeHeader)
+    app.add_middleware(AccessLog)  # the last one added is around the others
     app.openapi = document  # made when it is first asked for: that takes as long as all else that a server starts with
     app.add_route(DOCS.path, manual, include_in_schema=False)
     app.router.routes.insert(0, RouteIndex(app.router.routes))

@@ -10,7 +10,7 @@ from taskyard.server.access.auth import Serving
 _NAME = NOW.encode()
 
 
-class TellingTime:
+class TimeHeader:
     """Plain ASGI: it adds a header to what passes, and holds nothing up."""
 
     def __init__(self, app: ASGIApp) -> None:

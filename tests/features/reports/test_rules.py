@@ -10,7 +10,7 @@ from taskyard.core.task import Outcome
 from taskyard.core.units import SECOND
 from taskyard.features.metrics.rules import CostLabels, MetricTotals
 from taskyard.features.reports import rules
-from taskyard.features.reports.rules import Asked, AttemptFacts, Row
+from taskyard.features.reports.rules import AttemptFacts, ReportRequest, Row
 
 
 def an_attempt(task: str = "t", outcome: Outcome = Outcome.COMPLETED, **fields: Any) -> AttemptFacts:
@@ -27,7 +27,7 @@ def test_attempts_are_counted_and_summed_by_group_and_in_all():
         an_attempt("a", Outcome.FAILED, type="code", cost=0.5),
         an_attempt("b", type="write", cost=4.0),
     ]
-    wanted = Asked(("type",), ("cost", "tasks", "attempts", "completed", "failed"))
+    wanted = ReportRequest(("type",), ("cost", "tasks", "attempts", "completed", "failed"))
 
     rows, total = rules.tabulate(wanted, facts)
 
@@ -37,7 +37,7 @@ def test_attempts_are_counted_and_summed_by_group_and_in_all():
 
 def test_an_attempt_with_two_tags_is_in_both_rows_and_once_in_the_whole():
     rows, total = rules.tabulate(
-        Asked(("tag",), ("attempts",)), [an_attempt(tags=("x", "y")), an_attempt(tags=("x",)), an_attempt()]
+        ReportRequest(("tag",), ("attempts",)), [an_attempt(tags=("x", "y")), an_attempt(tags=("x",)), an_attempt()]
     )
 
     assert {row.group: row.values for row in rows} == {("x",): (2,), ("y",): (1,), (None,): (1,)}
@@ -54,7 +54,7 @@ def test_a_percentile_is_a_value_that_was_measured(share: float, value: float):
 def test_percentiles_are_of_cost_duration_and_wait():
     facts = [an_attempt(cost=each, took=10 * each, wait=100 * each) for each in (1.0, 2.0, 3.0)]
 
-    _, total = rules.tabulate(Asked((), ("cost_p50", "duration_p99", "wait_p50", "duration")), facts)
+    _, total = rules.tabulate(ReportRequest((), ("cost_p50", "duration_p99", "wait_p50", "duration")), facts)
 
     assert total.values == (2.0, 30.0, 200.0, 60.0)
 
@@ -62,7 +62,7 @@ def test_percentiles_are_of_cost_duration_and_wait():
 def test_days_are_in_order_and_others_by_the_most_of_the_first_measure():
     facts = [an_attempt(day="2026-01-02"), an_attempt(day="2026-01-01"), an_attempt(day="2026-01-02")]
 
-    rows, _ = rules.tabulate(Asked(("day",), ("attempts",)), facts)
+    rows, _ = rules.tabulate(ReportRequest(("day",), ("attempts",)), facts)
 
     assert [row.group for row in rows] == [("2026-01-01",), ("2026-01-02",)]
 
@@ -83,8 +83,10 @@ DAYS = [("2026-01-01", a_day()), ("2026-01-02", a_day())]
 
 
 def test_stored_days_tell_cost_by_type_agent_model_and_day():
-    rows, total = rules.tabulate_days(Asked(("model",), ("cost",)), DAYS, {})
-    by_day, _ = rules.tabulate_days(Asked(("day", "type"), ("cost", "completed")), DAYS, {"type": frozenset({"code"})})
+    rows, total = rules.tabulate_days(ReportRequest(("model",), ("cost",)), DAYS, {})
+    by_day, _ = rules.tabulate_days(
+        ReportRequest(("day", "type"), ("cost", "completed")), DAYS, {"type": frozenset({"code"})}
+    )
 
     assert rows == [Row(("opus",), (3.0,)), Row(("haiku",), (1.0,))]
     assert total.values == (4.0,)
@@ -92,12 +94,12 @@ def test_stored_days_tell_cost_by_type_agent_model_and_day():
 
 
 def test_stored_days_tell_failures_by_agent_or_by_reason():
-    assert rules.tabulate_days(Asked(("agent",), ("failed",)), DAYS, {})[0] == [Row(("coder",), (6,))]
-    assert rules.tabulate_days(Asked(("reason",), ("failed",)), DAYS, {})[0] == [Row(("crash",), (6,))]
+    assert rules.tabulate_days(ReportRequest(("agent",), ("failed",)), DAYS, {})[0] == [Row(("coder",), (6,))]
+    assert rules.tabulate_days(ReportRequest(("reason",), ("failed",)), DAYS, {})[0] == [Row(("crash",), (6,))]
 
 
 def test_histograms_of_days_are_added_before_their_percentile_is_taken():
-    rows, total = rules.tabulate_days(Asked(("day",), ("duration_p50", "duration")), DAYS, {})
+    rows, total = rules.tabulate_days(ReportRequest(("day",), ("duration_p50", "duration")), DAYS, {})
 
     assert [row.group for row in rows] == [("2026-01-01",), ("2026-01-02",)]
     assert total.values[1] == 806.0
@@ -129,4 +131,4 @@ def test_what_is_not_stored_or_not_known_is_refused(
 
 
 def test_what_is_named_twice_is_shown_once():
-    assert rules.asked(["type", "type"], ["cost", "cost"], "days") == Asked(("type",), ("cost",))
+    assert rules.asked(["type", "type"], ["cost", "cost"], "days") == ReportRequest(("type",), ("cost",))

@@ -7,7 +7,7 @@ import pytest
 from taskyard.core.changes import Record
 from taskyard.core.units import Micros
 from taskyard.features.tokens import rules
-from taskyard.features.tokens.rules import Presented, Role, Session, Token
+from taskyard.features.tokens.rules import PresentedToken, Role, Session, Token
 
 ID, SECRET = "01M7J84NEEE866R06DZWX4MK0X", "s" * 43
 TOKEN = Token(
@@ -26,8 +26,8 @@ WORKER = replace(TOKEN, role=Role.AGENT, agent="coder")
 
 
 def test_a_token_is_spelled_and_read_back():
-    assert rules.presented(rules.spelled(ID, SECRET)) == Presented(False, ID, SECRET)
-    assert rules.presented(rules.spelled_session(ID, SECRET)) == Presented(True, ID, SECRET)
+    assert rules.presented(rules.spelled(ID, SECRET)) == PresentedToken(False, ID, SECRET)
+    assert rules.presented(rules.spelled_session(ID, SECRET)) == PresentedToken(True, ID, SECRET)
 
 
 @pytest.mark.parametrize(

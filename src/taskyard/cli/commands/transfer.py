@@ -22,7 +22,7 @@ from taskyard.core.json_value import Json
 from taskyard.features.transfer.comparison import compare
 from taskyard.features.transfer.service import Transfer
 from taskyard.features.transfer.views import Compared, Exported, Imported
-from taskyard.integrations.loki.mirror import PRESET, Mirror, Mirrored
+from taskyard.integrations.loki.mirror import PRESET, Mirror, MirrorRound
 from taskyard.integrations.loki.queue_files import QueueFiles
 
 Answer = TypeVar("Answer")
@@ -177,7 +177,7 @@ def _mirror(
 ) -> None:
     """Look once, or again and again until the process is ended; print what was done and what was not."""
 
-    async def use(yard: Yard) -> Mirrored:
+    async def use(yard: Yard) -> MirrorRound:
         mirror = Mirror(yard, QueueFiles(folder))
         mirrored = await mirror.look(follows=follows, writes=writes)
         _show_mirrored(as_json, mirrored)
@@ -208,7 +208,7 @@ def _show_trouble(as_json: bool, error: TaskyardError, before: str) -> str:
     return str(error)
 
 
-def _show_mirrored(as_json: bool, mirrored: Mirrored) -> None:
+def _show_mirrored(as_json: bool, mirrored: MirrorRound) -> None:
     value: dict[str, Json] = {
         "imported": dict[str, Json](mirrored.imported),
         "followed": list[Json](mirrored.followed),

@@ -18,7 +18,7 @@ FOREVER = Micros(2**62)
 Wanted = tuple[str, frozenset[str] | None, frozenset[str] | None]
 
 
-class Planned(NamedTuple):
+class KeptPlan(NamedTuple):
     planning: Planning  # the very object it was made from
     lanes: tuple[PlannedLane, ...]
     known: int  # how many lanes there were
@@ -28,7 +28,7 @@ class Planned(NamedTuple):
 class Planner:
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
-        self._planned: dict[Wanted, Planned] = {}
+        self._planned: dict[Wanted, KeptPlan] = {}
 
     def plan(
         self,
@@ -75,7 +75,7 @@ class Planner:
         if planned and planned.planning is planning and planned.known == len(lanes) and now < planned.until:
             return planned.lanes
         eligible = planned_lanes(planning, lanes, agent, queues=queues, types=types, now=now)
-        self._planned[wanted] = Planned(planning, eligible, len(lanes), _next_move(planning, now))
+        self._planned[wanted] = KeptPlan(planning, eligible, len(lanes), _next_move(planning, now))
         return eligible
 
 

@@ -189,7 +189,7 @@ def _is_by_worker(event: str, by: str) -> bool:
 
 
 def _object(event: Event, facts: dict[str, Json]) -> str | None:
-    """What it was done to, as KIND:NAME."""
+    """The object of an act, as KIND:NAME."""
     if event.task_id is not None:
         return f"task:{event.task_id}"
     if event.dag_id is not None:

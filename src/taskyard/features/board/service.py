@@ -87,7 +87,7 @@ class Boards:
         return _Read(shown, len(shown), len(found) > MOST_READ)
 
     async def _first_ready(self, wanted: Filter) -> _Read:
-        """From the lanes themselves, which have their tasks in order and know how many there are."""
+        """The first ready tasks, read from the lanes: a lane has its tasks in order and counted."""
         lanes = [id_ for id_, lane in self._ledger.configuration.own_lanes.items() if _may_match(wanted, lane)]
         number = max(rules.MOST_CARDS, MOST_READ // max(len(lanes), 1))
         count = sum([await self._store.ahead(lane, WHOLE_LANE, 0, WHOLE_LANE) for lane in lanes])
@@ -120,7 +120,7 @@ class Boards:
 
 
 def _cards(placed: Sequence[PlacedTask], rows: Mapping[TaskId, TaskRow]) -> Iterable[BoardCard]:
-    """Without those that were pruned since they were found."""
+    """The cards of tasks that still exist: some may have been pruned since they were found."""
     return (BoardCard(each.lane, each.standing, rows[each.hot.id]) for each in placed if each.hot.id in rows)
 
 

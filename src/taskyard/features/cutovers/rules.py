@@ -150,7 +150,7 @@ def moved(cutover: Cutover, to: Phase, now: Micros) -> Cutover:
 def counted(
     cutover: Cutover, phase: Phase, figures: CallCounts, latest: tuple[Discrepancy, ...], now: Micros
 ) -> Cutover:
-    """With what a program has counted, in the phase that it was counted in."""
+    """The cutover with the figures of a program added to the phase that they were counted in."""
     kept = [StoredDiscrepancy(now, phase, Discrepancy(*(text[:LONGEST] for text in each))) for each in latest]
     return replace(
         cutover,

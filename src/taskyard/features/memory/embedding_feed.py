@@ -18,7 +18,7 @@ from taskyard.core.errors import EmbedderFailed, EventsGone, StoreFull
 from taskyard.core.units import SECOND, Micros
 from taskyard.features.memory import rules
 from taskyard.features.memory.embedders import Embedder, TextRefused
-from taskyard.features.memory.rules import EmbeddingCursor, RefusedText, Remembered
+from taskyard.features.memory.rules import EmbeddingCursor, RefusedText, TaskToEmbed
 from taskyard.ledger.ledger import Ledger
 from taskyard.stores.contract import Embedding
 
@@ -39,7 +39,7 @@ class LogPage(NamedTuple):
     more: bool
 
 
-class Embedded(NamedTuple):
+class EmbeddingResult(NamedTuple):
     """What became of some texts."""
 
     vectors: list[Embedding]
@@ -132,7 +132,7 @@ class EmbeddingFeed:
             return LogPage(events, cursor._replace(seq=cursor.top, below=None, top=0), more=True)
         return LogPage(events, cursor._replace(below=events[-1].seq), more=True)
 
-    async def _wanted(self, events: Sequence[StoredEvent]) -> list[Remembered]:
+    async def _wanted(self, events: Sequence[StoredEvent]) -> list[TaskToEmbed]:
         """The tasks that ended by these events and are to be remembered. Tasks that are gone are not."""
         ended = {
             stored.event.task_id: stored.event.workspace
@@ -148,7 +148,7 @@ class EmbeddingFeed:
             for record in [await self._store.record(rules.KIND, workspace, rules.POLICY)]
         }
         return [
-            Remembered(workspace, task_id, definition.type, rules.text_of(definition))
+            TaskToEmbed(workspace, task_id, definition.type, rules.text_of(definition))
             for task_id, workspace in ended.items()
             if (definition := definitions.get(task_id)) is not None
             and rules.is_remembered(definition, policies[workspace])
@@ -156,17 +156,19 @@ class EmbeddingFeed:
 
     # The embedder
 
-    async def _embed(self, tasks: Sequence[Remembered], dimensions: int | None) -> Embedded:
+    async def _embed(self, tasks: Sequence[TaskToEmbed], dimensions: int | None) -> EmbeddingResult:
         try:
             vectors = await asked(self._embedder, [task.text for task in tasks])
         except TextRefused as error:
             if len(tasks) == 1:
                 return await self._embed_shorter(tasks[0], dimensions, str(error))
             alone = [await self._embed([task], dimensions) for task in tasks]
-            return Embedded([v for each in alone for v in each.vectors], [r for each in alone for r in each.refused])
+            return EmbeddingResult(
+                [v for each in alone for v in each.vectors], [r for each in alone for r in each.refused]
+            )
         expected = dimensions or self._embedder.dimensions or len(vectors[0])
         units = [rules.unit(vector, expected) for vector in vectors]
-        return Embedded(
+        return EmbeddingResult(
             [
                 Embedding(task.workspace, task.task_id, task.type, self._embedder.name, vector)
                 for task, vector in zip(tasks, units, strict=True)
@@ -175,13 +177,13 @@ class EmbeddingFeed:
             [],
         )
 
-    async def _embed_shorter(self, task: Remembered, dimensions: int | None, problem: str) -> Embedded:
+    async def _embed_shorter(self, task: TaskToEmbed, dimensions: int | None, problem: str) -> EmbeddingResult:
         short = rules.shortened(task.text, rules.SHORT_TEXT)
         if short != task.text:
             return await self._embed([task._replace(text=short)], dimensions)
         logger.warning("%s is not remembered: %s", task.task_id, problem)
         why = problem[: rules.LONGEST_PROBLEM]
-        return Embedded([], [RefusedText(workspace=task.workspace, task_id=task.task_id, problem=why)])
+        return EmbeddingResult([], [RefusedText(workspace=task.workspace, task_id=task.task_id, problem=why)])
 
 
 async def asked(embedder: Embedder, texts: Sequence[str]) -> list[list[float]]:

@@ -183,7 +183,7 @@ def cursor_of(record: Record | None) -> EmbeddingCursor:
     return EmbeddingCursor(record.version, **CURSOR_RECORD.of(record))
 
 
-class Remembered(NamedTuple):
+class TaskToEmbed(NamedTuple):
     """A task to be embedded."""
 
     workspace: str

@@ -14,7 +14,7 @@ from taskyard.core.json_value import Json
 from taskyard.core.notice import Notice, notice_row
 from taskyard.core.task import FINAL, Status, Trait
 from taskyard.features.notifications import rules
-from taskyard.outbound.addresses import Allowed
+from taskyard.outbound.addresses import AllowedTargets
 from taskyard.outbound.channel_posts import checked_target
 from taskyard.stores.contract import Store
 
@@ -22,7 +22,7 @@ CALLS_BACK = Trait.CALLS_BACK.value
 MOST_OUTPUT = 64 << 10  # characters of an output that a callback carries; a longer one is read with the task
 
 
-def check_callback(callback: str, permitted: Allowed, *, is_spawned: bool) -> None:
+def check_callback(callback: str, permitted: AllowedTargets, *, is_spawned: bool) -> None:
     """Refuse a callback that nothing may be sent to, or that an agent asks for: it would reach out through the yard."""
     if is_spawned:
         raise InvalidInput(

@@ -155,7 +155,7 @@ class ProviderBatches:
     async def _open_batch(
         self, hot: Hot, place: str, agent_type: str, provider: str, group: str, gather: Micros
     ) -> tuple[TaskId, ChangeSet]:
-        """The batch that calls join now. Who begins to send it moves its row: a late call finds another."""
+        """The batch that calls join now. Its sender moves the row of its task, so a late call opens another batch."""
         now = self._ledger.now()
         record = await self._store.record(rules.OPEN, self._workspace, place)
         if record is not None:
@@ -286,7 +286,7 @@ class ProviderBatches:
         calls: int,
         expires_at: Moment | None = None,
     ) -> ProviderBatchView:
-        """Store that a part of the batch was sent, and as what. Said again, it changes nothing."""
+        """Store that a part of the batch was sent, and as what. A repeated call changes nothing."""
         part: PartBody = {
             "key": arguments.name("key", key),
             "provider_id": arguments.name("provider_id", provider_id),

@@ -44,8 +44,8 @@ Group = tuple[str | None, ...]
 Value = float | None
 
 
-class Asked(NamedTuple):
-    """What a report shows: rows by these, and these measures of each."""
+class ReportRequest(NamedTuple):
+    """The groupings of the rows of a report, and the measures of each row."""
 
     by: tuple[str, ...]
     measures: tuple[str, ...]
@@ -67,14 +67,14 @@ class AttemptFacts(NamedTuple):
     wait: float  # seconds until it was claimed: since the task was put in, or since the attempt before it ended
 
 
-def asked(by: Sequence[str], measures: Sequence[str], source: str, narrowed: Iterable[str] = ()) -> Asked:
-    """What is asked for, if there is such a thing; refused where the figures of days do not tell it.
+def asked(by: Sequence[str], measures: Sequence[str], source: str, narrowed: Iterable[str] = ()) -> ReportRequest:
+    """A checked request; InvalidInput names a grouping or measure that is unknown, or that stored days do not have.
 
     `narrowed` has the conditions of the report, by the name of what they are about.
     """
     if source not in SOURCES:
         raise InvalidInput("source", f"must be one of {', '.join(SOURCES)}")
-    wanted = Asked(_chosen("by", by, GROUPINGS), _chosen("measures", measures, MEASURES))
+    wanted = ReportRequest(_chosen("by", by, GROUPINGS), _chosen("measures", measures, MEASURES))
     if len(wanted.by) > MOST_GROUPINGS:
         raise InvalidInput("by", f"must be at most {MOST_GROUPINGS}")
     if not wanted.measures:
@@ -90,7 +90,7 @@ def _chosen(field: str, given: Sequence[str], known: Sequence[str]) -> tuple[str
     return tuple(dict.fromkeys(given))
 
 
-def _check_stored(wanted: Asked, narrowed: Sequence[str]) -> None:
+def _check_stored(wanted: ReportRequest, narrowed: Sequence[str]) -> None:
     for measure in wanted.measures:
         stored = OF_DAYS.get(measure)
         if stored is None:
@@ -134,7 +134,7 @@ def facts_of(hot: Hot, definition: Definition, attempts: Sequence[Attempt]) -> l
     return found
 
 
-def tabulate(wanted: Asked, facts: Sequence[AttemptFacts]) -> tuple[list[Row], Row]:
+def tabulate(wanted: ReportRequest, facts: Sequence[AttemptFacts]) -> tuple[list[Row], Row]:
     """The rows, and one of everything: an attempt of a task with two tags is in two rows, and once in that."""
     groups: dict[Group, list[AttemptFacts]] = {}
     for each in facts:
@@ -175,7 +175,7 @@ def percentile(values: Iterable[float], share: float) -> float | None:
     return round(ordered[max(ceil(share * len(ordered)), 1) - 1], 6) if ordered else None
 
 
-def in_order(wanted: Asked, rows: Iterable[Row]) -> list[Row]:
+def in_order(wanted: ReportRequest, rows: Iterable[Row]) -> list[Row]:
     """Days in their order; else the most of the first measure first."""
     if "day" in wanted.by:
         place = wanted.by.index("day")
@@ -187,7 +187,7 @@ def in_order(wanted: Asked, rows: Iterable[Row]) -> list[Row]:
 
 
 def tabulate_days(
-    wanted: Asked, days: Sequence[tuple[str, MetricTotals]], only: Mapping[str, frozenset[str]]
+    wanted: ReportRequest, days: Sequence[tuple[str, MetricTotals]], only: Mapping[str, frozenset[str]]
 ) -> tuple[list[Row], Row]:
     """The same of stored figures. `only` keeps labels: type, agent or model."""
     groups: dict[Group, dict[str, Any]] = {}

@@ -14,7 +14,7 @@ from taskyard.features.metrics import rules as metric_rules
 from taskyard.features.metrics.rules import MetricTotals
 from taskyard.features.metrics.service import DAYS, DAYS_KEPT
 from taskyard.features.reports import rules
-from taskyard.features.reports.rules import Asked, AttemptFacts, Row
+from taskyard.features.reports.rules import AttemptFacts, ReportRequest, Row
 from taskyard.features.reports.views import GroupedReport, ReportRow
 from taskyard.features.tasks.lookup.queries import Queries
 from taskyard.ledger.ledger import Ledger
@@ -98,7 +98,7 @@ def _several(given: str | Sequence[str]) -> Sequence[str]:
 
 
 def _labels(which: Filter) -> dict[str, frozenset[str]]:
-    """What the figures of days are narrowed down by; others were refused."""
+    """The labels that stored days are narrowed by; `rules.asked` has refused other conditions."""
     given = {
         "type": which.types,
         "agent": frozenset(filter(None, [which.agent])),
@@ -108,7 +108,14 @@ def _labels(which: Filter) -> dict[str, frozenset[str]]:
 
 
 def _report(
-    source: str, time: tuple[Micros, Micros], wanted: Asked, rows: Sequence[Row], total: Row, read: int, *, is_cut: bool
+    source: str,
+    time: tuple[Micros, Micros],
+    wanted: ReportRequest,
+    rows: Sequence[Row],
+    total: Row,
+    read: int,
+    *,
+    is_cut: bool,
 ) -> GroupedReport:
     return GroupedReport(
         source=source,

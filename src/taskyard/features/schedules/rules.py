@@ -176,26 +176,26 @@ def follows_the_clock(cron: str) -> bool:
 # What is due
 
 
-class Passed(NamedTuple):
+class UnfiredTimes(NamedTuple):
     """Nominal times that do not fire, by the first of them."""
 
     first: Micros
     why: str
 
 
-class Judged(NamedTuple):
+class DueTimes(NamedTuple):
     """What becomes of the times since the last look."""
 
     fires: tuple[Micros, ...]
-    passed: Passed | None
+    passed: UnfiredTimes | None
     seen: Micros
 
 
-def judged(schedule: Schedule, times: Times, now: Micros, most: int) -> Judged:
+def judged(schedule: Schedule, times: Times, now: Micros, most: int) -> DueTimes:
     """Decide on the times that have come, on so many at once at most."""
     oldest = Micros(max(schedule.seen, now - schedule.window - 1))
     too_old = next(times(schedule.seen, oldest), None)
-    passed = None if too_old is None else Passed(too_old, _too_late(schedule))
+    passed = None if too_old is None else UnfiredTimes(too_old, _too_late(schedule))
     if schedule.misfire is Misfire.ALL:
         return _all_of(tuple(islice(times(oldest, now), most)), passed, now, most)
     late_until = Micros(max(oldest, now - LATE - 1))
@@ -204,16 +204,16 @@ def judged(schedule: Schedule, times: Times, now: Micros, most: int) -> Judged:
     if late is None:
         return _all_of(on_time, passed, now, most)
     if schedule.misfire is Misfire.SKIP:
-        skipped = Passed(too_old or late, "it was missed, and missed runs are skipped")
+        skipped = UnfiredTimes(too_old or late, "it was missed, and missed runs are skipped")
         return _all_of(on_time, skipped, now, most)
     latest = _latest(times, late, now)
     if latest != late and passed is None:
-        passed = Passed(late, "it was missed, and one run makes up for all that were")
-    return Judged((latest,), passed, now)
+        passed = UnfiredTimes(late, "it was missed, and one run makes up for all that were")
+    return DueTimes((latest,), passed, now)
 
 
-def _all_of(due: tuple[Micros, ...], passed: Passed | None, now: Micros, most: int) -> Judged:
-    return Judged(due, passed, due[-1] if len(due) == most else now)
+def _all_of(due: tuple[Micros, ...], passed: UnfiredTimes | None, now: Micros, most: int) -> DueTimes:
+    return DueTimes(due, passed, due[-1] if len(due) == most else now)
 
 
 def _latest(times: Times, known: Micros, now: Micros) -> Micros:

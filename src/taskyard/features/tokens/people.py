@@ -1,7 +1,7 @@
 """People who sign in: what a provider or a proxy says of them, and the role and workspace that gives them here.
 
-Every way to sign in ends here: a name and groups come in, a place in a workspace comes out, or nothing. Whoever no
-membership is for is nobody here. Nothing here reads a clock or a store.
+Every way to sign in ends here: a name and groups come in, a place in a workspace comes out, or nothing. A person
+without a membership is not let in. Nothing here reads a clock or a store.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def identity(name: object, groups: object) -> Identity:
 
 
 def membership_of(person: Identity, known: Sequence[Membership]) -> Membership | None:
-    """The first that is for one of the person's groups: whoever writes them down puts the strongest first."""
+    """The first membership of one of the person's groups: operators list the strongest first."""
     return next((each for each in known if each.group == EVERYBODY or each.group in person.groups), None)
 
 

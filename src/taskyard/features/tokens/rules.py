@@ -121,7 +121,7 @@ class Session:
         return {"token_id": self.token_id, "sealed": self.sealed, "expires_at": self.expires_at}
 
 
-class Presented(NamedTuple):
+class PresentedToken(NamedTuple):
     """The text of a token or a session, taken apart."""
 
     is_session: bool
@@ -129,10 +129,10 @@ class Presented(NamedTuple):
     secret: str
 
 
-def presented(text: str) -> Presented | None:
+def presented(text: str) -> PresentedToken | None:
     """What a caller shows; None where it is not even the shape of a token."""
     match = _TEXT.fullmatch(text)
-    return None if match is None else Presented(bool(match[1]), match[2], match[3])
+    return None if match is None else PresentedToken(bool(match[1]), match[2], match[3])
 
 
 def spelled(token_id: str, secret: str) -> str:

@@ -28,7 +28,7 @@ class Header(NamedTuple):
     made_at: str
 
 
-class Ending(NamedTuple):
+class Trailer(NamedTuple):
     counts: dict[str, int]
     sha256: str
 
@@ -47,8 +47,8 @@ class ExportWriter:
         self.counts.update([*line])  # its one key is the kind of the row
         self._write(line)
 
-    def finish(self) -> Ending:
-        ending = Ending(dict(self.counts), self._hash.hexdigest())
+    def finish(self) -> Trailer:
+        ending = Trailer(dict(self.counts), self._hash.hexdigest())
         self._write({"end": {**ending._asdict()}})
         return ending
 
@@ -77,7 +77,7 @@ class ExportReader:
         self._line = 0
         self._size = 0  # bytes of the last line
         self._counts: Counter[str] = Counter()
-        self.ending: Ending | None = None
+        self.ending: Trailer | None = None
         self.header = self._header()
 
     def where(self, line: int) -> str:
@@ -117,13 +117,13 @@ class ExportReader:
             raise InvalidInput(self.where(self._line), "must be an object")
         return document
 
-    def _checked_ending(self, document: Document, before: str) -> Ending:
+    def _checked_ending(self, document: Document, before: str) -> Trailer:
         where = self.where(self._line)
         given = document["end"]
         values: dict[str, Any] = given if isinstance(given, dict) else {}
-        if document.keys() != {"end"} or values.keys() != set(Ending._fields):
-            raise InvalidInput(where, f"must have the fields {', '.join(Ending._fields)}, and no others")
-        ending = Ending(**values)
+        if document.keys() != {"end"} or values.keys() != set(Trailer._fields):
+            raise InvalidInput(where, f"must have the fields {', '.join(Trailer._fields)}, and no others")
+        ending = Trailer(**values)
         if ending.sha256 != before:
             raise InvalidInput(where, "has another hash than the lines before it: the file was changed")
         if ending.counts != dict(self._counts):

@@ -95,7 +95,7 @@ def _plain(value: Any) -> Json:
 
 @cache
 def _usual(kind: type[NamedTuple]) -> Mapping[str, object]:
-    """What a field has that is left out: nothing, where it may have nothing."""
+    """The values at which a field is left out: its default, and None where it may be None."""
     hints = get_type_hints(kind)
     return {name: None for name, hint in hints.items() if NoneType in get_args(hint)} | dict(kind._field_defaults)
 

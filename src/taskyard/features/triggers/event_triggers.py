@@ -22,7 +22,7 @@ from taskyard.features.sources import fires
 from taskyard.features.triggers import figures
 from taskyard.features.triggers.rules import KIND, SourceName, Trigger, names_of, trigger_of
 from taskyard.features.triggers.service import LISTENING
-from taskyard.features.triggers.trigger_firing import Happened, TriggerFiring
+from taskyard.features.triggers.trigger_firing import Occurrence, TriggerFiring
 from taskyard.ledger.ledger import Ledger
 
 GOOD_FOR = SECOND  # a trigger that others added is known here so long after at the latest
@@ -104,7 +104,7 @@ class EventTriggers:
     async def _fire_at_end(self, trigger: Trigger, ended: DagEnd, end: _End) -> bool:
         values, chain = await self._values_of(ended, end), await self._chain(end)
         why = f"{ended.dag_id} {ended.status.value}"
-        happened = Happened(values, why, ended.at, ended.dag_id, chain=chain)
+        happened = Occurrence(values, why, ended.at, ended.dag_id, chain=chain)
         return await self._trigger_firing.fire_at(trigger, happened) is not None
 
     async def _end_of(self, ended: DagEnd) -> _End | None:
@@ -234,7 +234,7 @@ def _not_meant(trigger: Trigger, end: _End) -> str | None:
     return None
 
 
-def _bad(rules: figures.FigureRule, seen: figures.RuleState, now: Micros) -> Happened:
+def _bad(rules: figures.FigureRule, seen: figures.RuleState, now: Micros) -> Occurrence:
     of = "" if rules.type is None else f" of type {rules.type}"
     why = f"{rules.measure.value} is {seen.mean} over {len(seen.values)} attempts{of}, above {rules.above:g}"
     values: dict[str, Json] = {
@@ -247,4 +247,4 @@ def _bad(rules: figures.FigureRule, seen: figures.RuleState, now: Micros) -> Hap
             "why": why,
         }
     }
-    return Happened(values, why, now, "")
+    return Occurrence(values, why, now, "")

@@ -17,7 +17,7 @@ from taskyard.core.units import Micros, to_iso
 from taskyard.features.tokens.rules import EVERYWHERE
 from taskyard.features.triggers.rules import KIND, MOST_DELIVERED_VALUES, SourceName, Trigger, trigger_of
 from taskyard.features.triggers.service import HOOK
-from taskyard.features.triggers.trigger_firing import DELIVERY, Happened, TriggerFiring
+from taskyard.features.triggers.trigger_firing import DELIVERY, Occurrence, TriggerFiring
 from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.signing import Scheme, SignedDelivery, Unsound, delivered
 
@@ -90,11 +90,11 @@ class IncomingWebhooks:
             raise Unsound("another delivery came under its id")
         return False
 
-    def _arrived(self, trigger: Trigger, delivery: SignedDelivery, values: dict[str, Json], body: bytes) -> Happened:
+    def _arrived(self, trigger: Trigger, delivery: SignedDelivery, values: dict[str, Json], body: bytes) -> Occurrence:
         facts: dict[str, Json] = {"signed_at": delivery.signed_at, "body": sha256(body).hexdigest()}
         why = "a delivery came" if delivery.id is None else f"delivery {delivery.id} came"
         came = self._trigger_firing.delivery(trigger, delivery.key, facts)
-        return Happened(values, why, self._ledger.now(), delivery.key[:10], came)
+        return Occurrence(values, why, self._ledger.now(), delivery.key[:10], came)
 
 
 # What a delivery to nobody is held against. No secret belongs to it, so that none is ever good.

@@ -27,7 +27,7 @@ from taskyard.features.triggers import figures
 from taskyard.features.triggers import rules as triggers
 from taskyard.features.triggers.rules import KIND, READY_MADE, ReadyMade, SourceName, Trigger, trigger_of
 from taskyard.features.triggers.source import settings as source_settings
-from taskyard.features.triggers.trigger_firing import Happened, TriggerFiring, cause_of, fire_of
+from taskyard.features.triggers.trigger_firing import Occurrence, TriggerFiring, cause_of, fire_of
 from taskyard.features.triggers.views import AddedTrigger, TriggerView, Watched
 from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.options import LOCAL
@@ -169,7 +169,7 @@ class Triggers:
         values = sound_object(data, field="data", max_bytes=MOST_DATA)
         now = self._ledger.now()
         came = None if key is None else self._trigger_firing.delivery(trigger, _digest(arguments.words("key", key)), {})
-        happened = Happened(
+        happened = Occurrence(
             values=values,
             why=f"fired by {by}",
             at=now,

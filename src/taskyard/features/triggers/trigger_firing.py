@@ -21,7 +21,7 @@ from taskyard.ledger.signing import hook_secret
 from taskyard.ledger.tracing import enqueue_span
 
 
-class Happened(NamedTuple):
+class Occurrence(NamedTuple):
     """Something that a trigger may fire at."""
 
     values: Mapping[str, Json]  # what its conditions and its template may name
@@ -43,7 +43,7 @@ class TriggerFiring:
         self._workspace = ledger.workspace
         self._templated_work = templated_work
 
-    async def fire_at(self, trigger: Trigger, happened: Happened) -> Fire | None:
+    async def fire_at(self, trigger: Trigger, happened: Occurrence) -> Fire | None:
         """Fire once at what happened; None where that is on record already."""
 
         async def decide() -> tuple[ChangeSet | None, Fire | None]:
@@ -60,11 +60,11 @@ class TriggerFiring:
 
         return await self._ledger.commit_keyed(decide)
 
-    def _by_hand(self, fire: Fire, happened: Happened) -> list[Event]:
+    def _by_hand(self, fire: Fire, happened: Occurrence) -> list[Event]:
         facts: dict[str, Json] = {"trigger": fire.source.partition(":")[2], "outcome": fire.outcome.value}
         return [] if happened.by is None else [self._ledger.audit("trigger.fired", happened.by, facts)]
 
-    async def decide(self, trigger: Trigger, happened: Happened) -> tuple[Fire, Made]:
+    async def decide(self, trigger: Trigger, happened: Occurrence) -> tuple[Fire, Made]:
         """Whether it fires at this, and the work it makes. A template that does not fit is reported."""
         fire = fire_of(trigger, happened, FireOutcome.FIRED, happened.why)
         if trigger.paused:
@@ -108,7 +108,7 @@ def cause_of(trigger: Trigger, ref: str, why: str) -> Cause:
     return Cause(f"event:{trigger.id}", trigger.source, ref, why or trigger.id)
 
 
-def fire_of(trigger: Trigger, happened: Happened, outcome: FireOutcome, why: str) -> Fire:
+def fire_of(trigger: Trigger, happened: Occurrence, outcome: FireOutcome, why: str) -> Fire:
     return Fire(
         source=trigger.fires_as,
         key=fires.key_at(happened.at, happened.what),

@@ -10,7 +10,7 @@ from typing import Any
 
 from taskyard.core.errors import CycleFound, InvalidInput
 from taskyard.core.json_value import Json, compact
-from taskyard.integrations.loki.queue_files import Document, Queued
+from taskyard.integrations.loki.queue_files import Document, QueuedTask
 
 _DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's
 _TASK_ID = re.compile(r"task_[0-7][0-9A-HJKMNP-TV-Z]{25}", re.ASCII)
@@ -62,7 +62,7 @@ def dependencies(document: Document) -> list[str]:
     return [str(each) for each in listed]
 
 
-def in_order(tasks: Mapping[str, Queued]) -> list[str]:
+def in_order(tasks: Mapping[str, QueuedTask]) -> list[str]:
     """The ids, each behind those that it depends on."""
     graph = {each: [one for one in dependencies(task.document) if one in tasks] for each, task in tasks.items()}
     try:

@@ -19,7 +19,7 @@ from taskyard.core.units import Micros, from_iso
 from taskyard.features.tasks.views import Task
 from taskyard.integrations.loki import documents
 from taskyard.integrations.loki.past import Past
-from taskyard.integrations.loki.queue_files import Document, Queued, QueueFiles
+from taskyard.integrations.loki.queue_files import Document, QueuedTask, QueueFiles
 from taskyard.yard import Yard
 
 KIND = "loki"  # of the records that say what the files had when both sides were alike
@@ -28,17 +28,17 @@ PAGE = 200
 IMPORTER = "loki-import"  # who did what a file does not say who did
 
 
-class Agreed(NamedTuple):
+class AgreedTask(NamedTuple):
     """A task when both sides were last alike."""
 
     task_id: TaskId
     version: int  # of the task
-    queued: Queued
+    queued: QueuedTask
     record_version: int
 
 
 @dataclass(slots=True)
-class Mirrored:
+class MirrorRound:
     """What one look did."""
 
     imported: dict[str, str] = field(default_factory=dict[str, str])  # ids of the files -> ids of the yard
@@ -58,10 +58,10 @@ class Mirror:
         self._past = Past(yard.local)
         self._ledger = yard.local.ledger
 
-    async def look(self, *, follows: bool, writes: bool) -> Mirrored:
+    async def look(self, *, follows: bool, writes: bool) -> MirrorRound:
         """Bring both sides together: follow what scripts did, or write what the yard did, or both."""
         async with self._files.locked():
-            tasks, agreed, mirrored = await self._files.read(), await self._agreed(), Mirrored()
+            tasks, agreed, mirrored = await self._files.read(), await self._agreed(), MirrorRound()
             if follows:
                 await self._follow(tasks, agreed, mirrored)
                 await self._settle(mirrored)
@@ -72,18 +72,18 @@ class Mirror:
 
     # What was agreed on.
 
-    async def _agreed(self) -> dict[str, Agreed]:
-        found: dict[str, Agreed] = {}
+    async def _agreed(self) -> dict[str, AgreedTask]:
+        found: dict[str, AgreedTask] = {}
         below: str | None = None
         while page := await self._yard.store.page(KIND, self._yard.workspace, below=below, limit=PAGE):
             for record in page:
                 body: dict[str, Any] = record.body
-                queued = Queued(body["queue"], body["document"])
-                found[record.id] = Agreed(TaskId(body["task_id"]), body["version"], queued, record.version)
+                queued = QueuedTask(body["queue"], body["document"])
+                found[record.id] = AgreedTask(TaskId(body["task_id"]), body["version"], queued, record.version)
             below = page[-1].id
         return found
 
-    async def _agree(self, loki_id: str, task: Task, queued: Queued, before: Agreed | None) -> None:
+    async def _agree(self, loki_id: str, task: Task, queued: QueuedTask, before: AgreedTask | None) -> None:
         body: dict[str, Json] = {
             "task_id": task.id,
             "version": task.version,
@@ -100,7 +100,7 @@ class Mirror:
 
         await self._ledger.commit(decide)
 
-    async def _settle(self, mirrored: Mirrored) -> None:
+    async def _settle(self, mirrored: MirrorRound) -> None:
         """What came in later may depend on what came in before, which moves it without a change to the files."""
         agreed = await self._agreed() if mirrored.imported else {}
         for loki_id in mirrored.imported:
@@ -110,7 +110,7 @@ class Mirror:
 
     # From the files to the yard.
 
-    async def _follow(self, tasks: dict[str, Queued], agreed: dict[str, Agreed], mirrored: Mirrored) -> None:
+    async def _follow(self, tasks: dict[str, QueuedTask], agreed: dict[str, AgreedTask], mirrored: MirrorRound) -> None:
         for loki_id in documents.in_order(tasks):
             queued, before = tasks[loki_id], agreed.get(loki_id)
             if before is None:
@@ -121,7 +121,7 @@ class Mirror:
             if loki_id not in tasks:
                 await self._try(mirrored, loki_id, self._follow_removal(before, mirrored, loki_id))
 
-    async def _try(self, mirrored: Mirrored, loki_id: str, act: Awaitable[None]) -> None:
+    async def _try(self, mirrored: MirrorRound, loki_id: str, act: Awaitable[None]) -> None:
         try:
             await act
         except TaskyardError as error:
@@ -129,7 +129,7 @@ class Mirror:
                 raise
             mirrored.conflicts[loki_id] = str(error)
 
-    async def _bring_in(self, loki_id: str, queued: Queued, mirrored: Mirrored) -> None:
+    async def _bring_in(self, loki_id: str, queued: QueuedTask, mirrored: MirrorRound) -> None:
         task_id = documents.task_id_of(self._yard.workspace, loki_id)
         waits = queued.queue == "pending" and not documents.count(queued.document, "retries")
         fields = documents.enqueue_fields(queued.document, task_id, self._parents(queued) if waits else ())
@@ -141,10 +141,10 @@ class Mirror:
         mirrored.imported[loki_id] = task_id
         await self._agree(loki_id, await self._yard.get(task_id), queued, None)
 
-    def _parents(self, queued: Queued) -> list[str]:
+    def _parents(self, queued: QueuedTask) -> list[str]:
         return [documents.task_id_of(self._yard.workspace, each) for each in documents.dependencies(queued.document)]
 
-    async def _relive(self, task_id: TaskId, queued: Queued) -> None:
+    async def _relive(self, task_id: TaskId, queued: QueuedTask) -> None:
         """Let the task be where its file has it."""
         document, queue = queued.document, queued.queue
         agent = documents.text(document, "claimedBy")
@@ -156,7 +156,7 @@ class Mirror:
         elif queue != "dead-letter" and agent is not None:
             await self._past.claim(task_id, agent)
 
-    async def _relive_failures(self, task_id: TaskId, queued: Queued, agent: str) -> None:
+    async def _relive_failures(self, task_id: TaskId, queued: QueuedTask, agent: str) -> None:
         document, dies = queued.document, queued.queue == "dead-letter"
         failures = max(documents.count(document, "retries"), int(dies))
         error = documents.text(document, "lastError") or ""
@@ -175,7 +175,7 @@ class Mirror:
         output, report = documents.output_of(document)
         await self._yard.complete(task_id, self._past.lease_of(held), output, decision_report=report)
 
-    async def _follow_one(self, queued: Queued, before: Agreed, mirrored: Mirrored, loki_id: str) -> None:
+    async def _follow_one(self, queued: QueuedTask, before: AgreedTask, mirrored: MirrorRound, loki_id: str) -> None:
         task = await self._yard.get(before.task_id)
         if task.version != before.version and not _says(task, queued):
             mirrored.conflicts[loki_id] = f"the yard has moved the task to {_queue_of(task)} meanwhile"
@@ -189,7 +189,7 @@ class Mirror:
         else:
             mirrored.conflicts[loki_id] = f"by the yard's rules, the task is in {_queue_of(after)}"
 
-    async def _act(self, task: Task, queued: Queued, before: Queued) -> None:
+    async def _act(self, task: Task, queued: QueuedTask, before: QueuedTask) -> None:
         """Do in the yard what the script did in the files."""
         document, agent = queued.document, documents.text(queued.document, "claimedBy")
         match before.queue, queued.queue:
@@ -231,7 +231,7 @@ class Mirror:
             _refuse_change(document, before)
         await self._yard.tasks.set_priority(task.id, cast(int, document["priority"]), by="loki")
 
-    async def _follow_removal(self, before: Agreed, mirrored: Mirrored, loki_id: str) -> None:
+    async def _follow_removal(self, before: AgreedTask, mirrored: MirrorRound, loki_id: str) -> None:
         if before.queued.queue in ("completed", "cancelled") or await self._is_over(before.task_id):
             return  # old tasks may be cleared away
         if before.queued.queue != "dead-letter":
@@ -247,7 +247,7 @@ class Mirror:
 
     # From the yard to the files.
 
-    async def _write(self, tasks: dict[str, Queued], agreed: dict[str, Agreed], mirrored: Mirrored) -> None:
+    async def _write(self, tasks: dict[str, QueuedTask], agreed: dict[str, AgreedTask], mirrored: MirrorRound) -> None:
         """Write every task of the yard, and keep what the files have besides."""
         loki_ids = {each.task_id: loki_id for loki_id, each in agreed.items()}
         found: dict[str, list[Document]] = {}
@@ -272,7 +272,7 @@ class Mirror:
             listed.sort(key=lambda document: places.get(str(document["id"]), len(places)))
         mirrored.written = self._files.write(found)
 
-    async def _forget(self, gone: Collection[str], agreed: dict[str, Agreed]) -> None:
+    async def _forget(self, gone: Collection[str], agreed: dict[str, AgreedTask]) -> None:
         """Forget what was agreed on about tasks that the yard has pruned. Their files lose them too."""
         for loki_id in sorted(gone):
             change = RecordChange(KIND, self._yard.workspace, loki_id, agreed[loki_id].record_version, None)
@@ -286,21 +286,21 @@ class Mirror:
         return found[::-1]
 
 
-def _queued(task: Task, before: Agreed | None, loki_ids: dict[TaskId, str]) -> Queued:
+def _queued(task: Task, before: AgreedTask | None, loki_ids: dict[TaskId, str]) -> QueuedTask:
     loki_id = task.id if before is None else loki_ids[task.id]
     extra = {} if before is None else documents.extra_of(before.queued.document)
 
     def loki_id_of(task_id: str) -> str:
         return loki_ids.get(TaskId(task_id), task_id)
 
-    return Queued(_queue_of(task), documents.document_of(task.to_dict(), loki_id, extra, loki_id_of))
+    return QueuedTask(_queue_of(task), documents.document_of(task.to_dict(), loki_id, extra, loki_id_of))
 
 
 def _queue_of(task: Task) -> str:
     return str(task.to_dict()["state"])
 
 
-def _says(task: Task, queued: Queued) -> bool:
+def _says(task: Task, queued: QueuedTask) -> bool:
     """Whether the yard has the task where the file has it, with the same holder."""
     held_by = task.worker if task.status in (Status.CLAIMED, Status.RUNNING) else None
     claimed_by = documents.text(queued.document, "claimedBy")

@@ -25,7 +25,7 @@ _POLL = 0.02
 Document = dict[str, Json]
 
 
-class Queued(NamedTuple):
+class QueuedTask(NamedTuple):
     """A task as a file has it."""
 
     queue: str
@@ -49,9 +49,9 @@ class QueueFiles:
             await _lock(lock.fileno(), self.lock_file)
             yield  # closing the file unlocks it
 
-    async def read(self) -> dict[str, Queued]:
+    async def read(self) -> dict[str, QueuedTask]:
         """All tasks by their ids, in the order of the files. InvalidInput names the file that is wrong."""
-        found: dict[str, Queued] = {}
+        found: dict[str, QueuedTask] = {}
         for queue in QUEUES:
             for document in await self._tasks(queue):
                 task_id = document.get("id")
@@ -60,7 +60,7 @@ class QueueFiles:
                 if task_id in found:
                     where = found[task_id].queue
                     raise InvalidInput(f"{queue}.json", f"must not have {task_id}, which {where}.json has too")
-                found[task_id] = Queued(queue, document)
+                found[task_id] = QueuedTask(queue, document)
         return found
 
     async def _tasks(self, queue: str) -> list[Document]:

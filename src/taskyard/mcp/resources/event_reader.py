@@ -58,7 +58,7 @@ class UpdateListener:
         self._woken.set()
 
     async def next(self) -> list[str]:
-        """What has changed; nothing where there is no more to hear."""
+        """The addresses that have changed; none once the reader has ended."""
         while not self._is_over:
             await self._woken.wait()
             self._woken.clear()

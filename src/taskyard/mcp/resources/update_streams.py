@@ -69,7 +69,7 @@ class UpdateStreams:
 
     def __init__(self) -> None:
         self._listeners: dict[UpdateListener, Yard] = {}  # with the yard of whoever listens
-        self._sessions: dict[str, Forwarding] = {}
+        self._sessions: dict[str, UpdateForwarder] = {}
 
     def stop(self) -> None:
         """End every stream in good order: its reader learns that there is no more."""
@@ -142,7 +142,7 @@ class UpdateStreams:
             known.uris = wanted
             known.listener.want(wanted)
             return
-        self._sessions[key] = Forwarding(desk, session, wanted)
+        self._sessions[key] = UpdateForwarder(desk, session, wanted)
 
     async def close(self) -> None:
         tasks = [each.task for each in self._sessions.values()]
@@ -151,7 +151,7 @@ class UpdateStreams:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-class Forwarding:
+class UpdateForwarder:
     """The updates of one session."""
 
     def __init__(self, desk: Desk, session: ServerSession, uris: set[str]) -> None:

@@ -66,9 +66,11 @@ class Serving:
     a2a: Mount | None = None  # the same at /a2a
     members: tuple[Membership, ...] = ()  # what the groups of people who sign in are here
     oidc: OidcProvider | None = None  # where people sign in besides with a token
-    proxy: TrustedProxy | None = None  # whose word is taken for who is calling
-    proxies: tuple[str, ...] = ()  # their addresses and networks; whose word is taken for where a call comes from, too
-    overviews: Fresh[Overview] = field(default_factory=lambda: Fresh[Overview](share=4))  # somebody is looking
+    proxy: TrustedProxy | None = None  # what knows the proxies that may name the caller
+    proxies: tuple[str, ...] = ()  # addresses and networks of proxies that may also say where a call comes from
+    overviews: Fresh[Overview] = field(
+        default_factory=lambda: Fresh[Overview](share=4)
+    )  # fresher than other answers: people wait for them
 
     @property
     def mounts(self) -> list[Mount]:
@@ -84,7 +86,7 @@ class Caller:
     calls: Limiter
 
     def charge(self, items: int) -> None:
-        """Let a call cost what it came to, where only its end says how much: each item beyond the first like a call."""
+        """Count the items of a call whose number only its end shows: each one beyond the first costs as a call does."""
         if self.token.sealed and items > 1:
             self.calls.charge(self.token.id, items - 1)
 
@@ -109,7 +111,7 @@ class Caller:
     async def registering(
         self, agent_id: str | None, agent_type: str | None, runtime_id: str | None, incarnation: str | None
     ) -> AgentName:
-        """Who registers. An agent's token is refused what it is not for, and what people have decided otherwise."""
+        """The agent that the call registers. An agent's token registers only ids of its type, and none that drains."""
         known = {str(view.id): view for view in await self.yard.agents.list()}
         types = {name: agent.type for name, agent in known.items()}
         name = agent_name(agent_id or self.token.agent_id, agent_type or self.token.agent, types)
@@ -191,7 +193,7 @@ def count_items(caller: Caller, items: int, serving: Serving) -> None:
 
 
 def _count_stranger(connection: HTTPConnection, call: Call, serving: Serving) -> None:
-    """Count a call that anybody may make before anything of it is read; who guesses secrets waits here already."""
+    """Count a call that needs no token before its body is read; an address that guessed often is refused here."""
     if call is not HEALTHY:
         serving.calls.check(address_of(connection))
     if call.bounds is not NOTHING:
@@ -199,14 +201,14 @@ def _count_stranger(connection: HTTPConnection, call: Call, serving: Serving) ->
 
 
 def address_of(connection: HTTPConnection) -> str:
-    """Where a call comes from; a Unix socket has no more to tell."""
+    """The address of the caller; a Unix socket has none."""
     return "local" if connection.client is None else connection.client.host
 
 
 def shown_token(connection: HTTPConnection) -> str:
     """The text of the token in the header, of whom a trusted proxy names, or of a browser's session.
 
-    What is in the header and no bearer's is handed on whole, and proves nothing.
+    A header with another scheme than Bearer is returned whole: no token matches it.
     """
     header = connection.headers.get("authorization", "")
     if not header:
@@ -218,7 +220,7 @@ def shown_token(connection: HTTPConnection) -> str:
 
 
 async def caller_with(shown: str, serving: Serving) -> Caller:
-    """Whoever shows this; nothing is enough where no token is needed."""
+    """The caller who shows this text. On an open server without tokens, an empty text is enough."""
     first = serving.yards.first
     if not shown and serving.is_open and not await first.local.tokens.exist():
         return Caller(yard=first, token=_owner(first.workspace), calls=serving.calls)
@@ -230,7 +232,7 @@ async def caller_with(shown: str, serving: Serving) -> Caller:
 
 
 def listening_as(caller: Caller) -> str | None:
-    """What those who listen are counted by: their token. None: whoever needs no token here is not counted."""
+    """The id that listeners are counted by, which is that of their token; None: they have none and are not counted."""
     return caller.token.id if caller.token.sealed else None
 
 
@@ -256,7 +258,7 @@ async def check_own_lease(caller: Caller, task_id: str, lease: str) -> None:
 
 
 async def lease_refusals(caller: Caller, leases: Sequence[tuple[str, str]]) -> list[TaskyardError | None]:
-    """For each task and lease what an agent is refused with whose own it is not; whether it is good is asked later."""
+    """The error for each task whose lease was not given to the calling agent, else None. It may have expired."""
     if caller.token.role is not Role.AGENT:
         return [None] * len(leases)
     return [
@@ -303,7 +305,7 @@ def check_origin(connection: HTTPConnection, serving: Serving) -> None:
 
 
 def _is_unasked(connection: HTTPConnection, serving: Serving) -> bool:
-    """Whether the proof of who calls comes without their doing, so that the request must say where it is from.
+    """Whether a cookie or a proxy proves who calls without the user's doing, so that the request must name its page.
 
     A browser shows a session whether or not its user means to, and a proxy names whoever sends something through it.
     """

@@ -36,7 +36,7 @@ class TrustedProxy:
         self._key = token_bytes(32)
 
     def check(self, connection: HTTPConnection) -> None:
-        """Refuse what only a proxy may say from whoever is none."""
+        """Refuse the headers of a proxy on a connection that comes from no trusted proxy."""
         names = (self._settings.user_header, self._settings.groups_header)
         for name in names:
             if len(connection.headers.getlist(name)) > 1:

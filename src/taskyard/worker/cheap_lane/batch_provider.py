@@ -120,7 +120,7 @@ def provider_of(given: Provider | None) -> BatchProvider:
 
 @cache
 def _named(given: str) -> BatchProvider:
-    """One for each name, whoever asks: agents of one process share it."""
+    """The provider of this name, which all agents of the process share."""
     found = _built_in(given) or plugins.load(plugins.PROVIDERS, given, "batch")
     if found is None:
         raise InvalidInput("batch", f"must be one of {plugins.one_of(_NAMES, plugins.PROVIDERS)}")

@@ -89,7 +89,7 @@ class BatchWork:
     # Sending
 
     async def _send_all(self) -> float | None:
-        """Send what is not sent yet; where that does not go now, after how many seconds to try again."""
+        """Send the parts that are not sent yet; the seconds until the next try, where the provider takes none now."""
         steps = await self._task.known_steps()
         while (noted := steps.get(f"sending:{len(self._parts) + 1}")) is not None:
             part: Any = object_of(noted)
@@ -118,7 +118,7 @@ class BatchWork:
             await self._send(part, calls)
 
     async def _intend(self, number: int, below: str | None, calls: Sequence[GatheredCall]) -> _BatchPart:
-        """Store what is going to be sent: from here on it may have been."""
+        """Store which calls the next part has before it is sent: after a crash, the provider is searched for it."""
         cancel_at = min((each.cancel_at for each in calls if each.cancel_at is not None), default=None)
         part = _BatchPart(number, below, calls[-1].custom_id, len(calls), cancel_at, self._task.yard.now())
         await self._task.step(f"sending:{number}", part._asdict)
@@ -194,7 +194,7 @@ class BatchWork:
     # Collecting
 
     async def _attend(self, part: _BatchPart) -> float | None:
-        """Look at a part, and collect it where it is over; otherwise, after how many seconds to look again.
+        """Look at a part, and collect it where it is over; else the seconds until the next look.
 
         Whatever goes wrong with the provider, the batch is not given up: its calls are paid for.
         """

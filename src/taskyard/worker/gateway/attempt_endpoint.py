@@ -64,7 +64,7 @@ class Gateway:
     upstreams: Sequence[Upstream]
 
     def check(self) -> None:
-        """Refuse to begin where a library is missing, and load them before an attempt waits for that."""
+        """Load the libraries before an attempt needs them; InvalidInput names one that is missing."""
         try:
             for name in NEEDED:
                 import_module(name)
@@ -73,7 +73,7 @@ class Gateway:
         prices.price("gpt-4o", TokenCounts(input=1))  # reads the price list, which takes a second
 
     async def open(self, task: Context) -> AttemptEndpoint:
-        """An endpoint for this attempt, which whoever opens it closes."""
+        """An endpoint for this attempt. The caller closes it."""
         endpoint = AttemptEndpoint(task, self.upstreams)
         await endpoint.listen()
         return endpoint
@@ -183,7 +183,7 @@ class AttemptEndpoint:
             await call.finish(send)
 
     def _upstream(self, path: str) -> Upstream:
-        """The one whose shape the path has; where it has none, an error has to have some shape."""
+        """The upstream whose prefix the path has. Without one it is the first: the error needs a provider's shape."""
         found = (each for prefix, each in self._upstreams.items() if path.startswith(prefix))
         return next(found, next(iter(self._upstreams.values())))
 
@@ -232,7 +232,7 @@ class AttemptEndpoint:
             raise CallRefused(408, f"a request must come in within {READ_WITHIN:g} s") from None
 
     async def _relay(self, call: ForwardedCall, receive: Receive, send: Send) -> bool:
-        """Pass the answer on until it ends, the program hangs up, or the attempt is over. Whether somebody listens."""
+        """Pass the answer on until it ends, the program hangs up or the attempt is over; True: the program listens."""
         relaying = asyncio.create_task(call.relay(self._client, send))
         gone = asyncio.create_task(_until_gone(receive))
         over = asyncio.create_task(self._over.wait())
@@ -279,7 +279,7 @@ class AttemptEndpoint:
             await step(record)
 
     async def _report(self, record: Mapping[str, Any]) -> None:
-        """What was spent; and that the provider is busy, which other workers hear of whatever this program does."""
+        """Report what was spent, and that the provider is busy: other workers leave it alone then, too."""
         try:
             answer = await self._task.report_spent(record.get("rate_limited_sec"))
         except TaskyardError as error:
@@ -300,7 +300,7 @@ class AttemptEndpoint:
             logger.warning("%s: a model call could not be recorded: %s", self._task.id, error)
 
     def _end(self, ended: Control | Stopped) -> None:
-        """End the attempt where it waits for its program; whoever closes the endpoint looks for this by itself."""
+        """Store how the attempt ends, and interrupt the worker, which waits for the program."""
         if self.ended is None:
             self.ended = ended
             if self._owner is not None and not self._over.is_set():

@@ -9,7 +9,7 @@ PR_SET_DUMPABLE = 4
 
 
 def hide() -> bool:
-    """Close this process's environment and memory to others of its user. Whether the system does that.
+    """Close this process's environment and memory to others of its user; False where the system cannot.
 
     On Linux, a program can read the environment that its parent was started with. Root can read it nevertheless.
     """

@@ -1,4 +1,4 @@
-"""Following a task: until it rests, or as a stream of what becomes of it."""
+"""The events of a task as A2A shows them: until the task rests, or as a stream of its states and output."""
 
 from __future__ import annotations
 
