@@ -73,6 +73,7 @@ async def places(yard: Yard) -> dict[str, str]:
         "spend": "/spend",
         "scores": "/scores",
         "reports": "/reports?by=day&by=model&measure=cost&measure=duration_p95&measure=attempts",
+        "batches": "/batches",
         "waits": "/waits",
         "events": "/events",
         "deliveries": "/deliveries",

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 from taskyard.app import Yard
-from taskyard.core.units import SECOND
+from taskyard.core.units import DAY, SECOND, Micros, to_iso
 from taskyard.features.attempts.views import StepFacts
+from taskyard.features.provider_batches.rules import TYPE
 
 PATIENT = {"claim_ttl_sec": 3600, "heartbeat_sec": 1800, "lease_sec": 86_400}
 MODEL = "claude-sonnet"
@@ -34,6 +35,7 @@ async def show_work(yard: Yard, forward: Forward) -> None:
     await yard.agents.register("fixer", types=["repair", "summary"], models=[MODEL], max_concurrent_tasks=4)
     await _worked(yard, forward)
     await _compared(yard)
+    await _batched(yard)
 
 
 async def _worked(yard: Yard, forward: Forward) -> None:
@@ -101,3 +103,25 @@ async def _compared(yard: Yard) -> None:
             await yard.complete(held.id, held.lease, {"words": 120}, cost_usd=cost, model=MODEL)
             await yard.scores.add(held.id, "faithful", dice.gauss(0.84 if is_careful else 0.7, 0.08), by="human:ada")
             await yard.scores.add(held.id, "style", dice.gauss(0.66, 0.12), by="agent:checker")
+
+
+async def _batched(yard: Yard) -> None:
+    """Pages that are read in the cheap lane: one batch at the provider, and one that gathers."""
+    await yard.agents.register("reader-1", "reader", types=["read"], models=["gpt-4o"], max_concurrent_tasks=20)
+    await yard.agents.register("reader-2", "reader", types=[TYPE])
+    for group, calls in (("gpt-4o", 12), ("gpt-4o-mini", 5)):
+        for number in range(calls):
+            await yard.enqueue("read", title=f"Read page {number + 1}", service="batch")
+            for held in await yard.claim("reader-1", start=True):
+                await yard.provider_batches.join(
+                    *(held.id, held.lease, "call"),
+                    provider="openai",
+                    group=group,
+                    request={"model": group},
+                    gather_sec=0,
+                )
+    for held in await yard.claim("reader-2", start=True):
+        expires = to_iso(Micros(yard.now() + DAY))
+        await yard.provider_batches.sent(
+            held.id, held.lease, f"{held.id}.1", provider_id="batch_68f1c2", calls=12, expires_at=expires
+        )

@@ -49,6 +49,7 @@ const Queues = lazy(() => import("./pages/queues/queues"));
 const Schedules = lazy(() => import("./pages/schedules/schedules"));
 const Events = lazy(() => import("./pages/events/events"));
 const Deliveries = lazy(() => import("./pages/deliveries/deliveries"));
+const Batches = lazy(() => import("./pages/batches/batches"));
 const Waits = lazy(() => import("./pages/waits/waits"));
 const Audit = lazy(() => import("./pages/audit/audit"));
 const Reports = lazy(() => import("./pages/reports/reports"));
@@ -81,6 +82,7 @@ const router = createBrowserRouter([
           { path: "reports", Component: Reports },
           { path: "scores", Component: Scores },
           { path: "spend", Component: Spend },
+          { path: "batches", Component: Batches },
           { path: "waits", Component: Waits },
           { path: "events", Component: Events },
           { path: "deliveries", Component: Deliveries },

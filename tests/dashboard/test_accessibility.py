@@ -36,7 +36,7 @@ def paths(scene: Scene) -> list[str]:
     return [
         *("/", "/tasks", "/dags", "/dead-letters", "/approvals", "/agents", "/queues", "/schedules", "/spend"),
         *("/tasks/new", "/dags/new"),
-        *("/audit", "/events", "/deliveries", "/waits", "/scores"),
+        *("/audit", "/events", "/deliveries", "/waits", "/scores", "/batches"),
         *("/board", "/reports", "/board?lanes=agent", "/reports?by=day&by=type"),
         *(f"/tasks/{scene.dead}", f"/tasks/{scene.running}", f"/dags/{scene.dag}"),
     ]

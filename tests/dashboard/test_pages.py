@@ -13,7 +13,7 @@ from tests.dashboard.conftest import Enter, Place
 from tests.dashboard.scenes import given_a_scene
 
 PHONE = 390  # pixels
-MORE = ("/audit", "/events", "/deliveries", "/waits")
+MORE = ("/audit", "/events", "/deliveries", "/waits", "/batches")
 PAGES = {
     "Overview": ("Overview", ["Dead letters", "Running one"]),
     "Tasks": ("Tasks", ["Waiting one", "Done one"]),

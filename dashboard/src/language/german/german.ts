@@ -1,6 +1,7 @@
 /** The page in German. The words for states stay close to those of the product; what is common to several parts is in common.ts. */
 import { agents } from "./agents";
 import { approvals } from "./approvals";
+import { batches } from "./batches";
 import { board } from "./board";
 import { common } from "./common";
 import { deadLetters } from "./dead-letters";
@@ -19,6 +20,7 @@ import { tasks } from "./tasks";
 export const german = {
   ...agents,
   ...approvals,
+  ...batches,
   ...board,
   ...common,
   ...deadLetters,
