@@ -12,7 +12,7 @@ from taskyard.features.budgets.views import Spent
 from taskyard.features.provider_batches.views import CallOutcome
 
 
-class CallResult:
+class CollectedCall:
     """What came of a call, as an agent says it."""
 
     def __init__(self, given: object) -> None:

@@ -25,7 +25,7 @@ from taskyard.features.attempts.suspension import Suspension
 from taskyard.features.budgets import prices
 from taskyard.features.budgets.spend import Reported
 from taskyard.features.provider_batches import rules
-from taskyard.features.provider_batches.call_result import CallResult
+from taskyard.features.provider_batches.call_result import CollectedCall
 from taskyard.features.provider_batches.rules import ITEM, OPEN_BATCH, PROVIDER_BATCH, CallBody, LaneTerms, PartBody
 from taskyard.features.provider_batches.views import (
     BatchCall,
@@ -320,12 +320,12 @@ class ProviderBatches:
         if len(results) > MOST_AT_ONCE:
             raise InvalidInput("results", f"must be at most {MOST_AT_ONCE} in one call")
         hot = await self._sender(task_id, lease)
-        read = [CallResult(each) for each in results]
+        read = [CollectedCall(each) for each in results]
         await prices.load([each.model for each in read])
         settled = await asyncio.gather(*(self._settle(hot.id, each) for each in read))
         return sum(settled)
 
-    async def _settle(self, batch_id: TaskId, result: CallResult) -> bool:
+    async def _settle(self, batch_id: TaskId, result: CollectedCall) -> bool:
         spent = result.spent()
         cost, answer = spent.cost or MicroUsd(0), await self._fitting(batch_id, result)
 
@@ -363,7 +363,7 @@ class ProviderBatches:
         attempts = await self._store.attempts(TaskId(item["task_id"]))
         return tuple(rules.with_cost(each, cost, spent) for each in attempts if each.number == item["attempt"])
 
-    async def _fitting(self, batch_id: TaskId, result: CallResult) -> dict[str, Json]:
+    async def _fitting(self, batch_id: TaskId, result: CollectedCall) -> dict[str, Json]:
         """What its task gets. An answer that is too large for a row becomes an artifact of the task.
 
         It was paid for, so one that cannot be kept at all becomes an error that says so.
@@ -380,7 +380,7 @@ class ProviderBatches:
                 return {"outcome": CallOutcome.FAILED, "answer": str(error), "status": None}
         return outcome
 
-    async def _given(self, batch_id: TaskId, result: CallResult) -> dict[str, Json] | None:
+    async def _given(self, batch_id: TaskId, result: CollectedCall) -> dict[str, Json] | None:
         """What stands for an answer that its task was given as an artifact; None where no task waits for it."""
         record = await self._store.record(rules.KIND, self._workspace, rules.item_id(batch_id, result.custom_id))
         if record is None:
