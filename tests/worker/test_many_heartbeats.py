@@ -26,6 +26,7 @@ class OneHangs:
         self.sizes: list[int] = []
         self.kept: set[str] = set()
         self.all_kept = asyncio.Event()
+        self.called_again = asyncio.Event()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._yard, name)
@@ -33,6 +34,8 @@ class OneHangs:
     async def heartbeat_many(self, heartbeats: Sequence[Heartbeat]) -> list[HeartbeatAnswer]:
         ids = [each.task_id for each in heartbeats]
         self.sizes.append(len(ids))
+        if len(self.sizes) > 1:
+            self.called_again.set()
         if self._hanging in ids:
             await asyncio.Event().wait()
         told = await self._yard.attempts.heartbeat_many(heartbeats)
@@ -102,3 +105,20 @@ class Recorded:
         if len(self.made) >= self._wanted:
             self.all_made.set()
         return await self._yard.attempts.heartbeat_many(heartbeats)
+
+
+async def test_a_call_that_hangs_is_given_up_when_its_lease_has_run_out() -> None:
+    async with connect("memory://") as yard:
+        await yard.agents.register("worker")
+        await yard.enqueue("code", timeouts={"lease_sec": 2, "heartbeat_sec": 1})
+        (task,) = await yard.claim("worker", start=True)
+        heart, hanging = HeartbeatSender(), OneHangs(yard, task.id, wanted=1)
+        heart.add(task, monotonic() - 2, lambda _word, _why: None)
+
+        beating = asyncio.create_task(heart.beat(cast(service.Yard, hanging)))
+        async with asyncio.timeout(30):
+            await hanging.called_again.wait()
+
+        beating.cancel()
+        with suppress(asyncio.CancelledError):
+            await beating

@@ -74,8 +74,9 @@ async def test_a_write_waits_for_another_process_and_in_the_end_gives_up(
     await hasty.open()
     with opened(path) as other:
         other.execute("begin immediate")
-        with pytest.raises(errors.StoreUnavailable, match="locked"):
-            await commit(hasty, changes=(cancelling(store, task),))
+        async with asyncio.timeout(30):
+            with pytest.raises(errors.StoreUnavailable, match="locked"):
+                await commit(hasty, changes=(cancelling(store, task),))
         assert await row_of(store, task.id) == task
 
         pauses = Pauses()
