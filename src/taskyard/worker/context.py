@@ -345,19 +345,12 @@ class Context:
         return dag_id
 
     async def subagent(
-        self,
-        type: str,
-        prompt: str,
-        *,
-        name: str | None = None,
-        conversation: str | None = None,
+        self, type: str, prompt: str, *, name: str | None = None, conversation: str | None = None,
         **how: Unpack[SubagentFields],
-    ) -> StartedSubagent:
+    ) -> StartedSubagent:  # fmt: skip
         """Start a subagent in the background, in this task's graph. This task's inbox gets one item for its end."""
-        named = name or self.next_name("subagent")
-        return await self.yard.subagents.spawn(
-            self.id, self.lease, type, prompt, name=named, conversation=conversation, **how
-        )
+        named, spawn = name or self.next_name("subagent"), self.yard.subagents.spawn
+        return await spawn(self.id, self.lease, type, prompt, name=named, conversation=conversation, **how)
 
     def inbox(self, conversation: str | None = None, **options: Any) -> Inbox:
         """The inbox of this task, or of another conversation of its agent."""
@@ -393,15 +386,9 @@ class Context:
         await self.yard.attempts.message(self.id, self.lease, {"kind": kind, "text": text, **more})
 
     async def spend(
-        self,
-        usd: Dollars | None = None,
-        *,
-        input_tokens: int = 0,
-        output_tokens: int = 0,
-        cache_read_tokens: int = 0,
-        cache_write_tokens: int = 0,
-        model: str | None = None,
-    ) -> None:
+        self, usd: Dollars | None = None, *, input_tokens: int = 0, output_tokens: int = 0,
+        cache_read_tokens: int = 0, cache_write_tokens: int = 0, model: str | None = None,
+    ) -> None:  # fmt: skip
         """Report what a call cost. Above the task's maximum, the attempt is stopped.
 
         Dollars are rounded up to a micro-dollar. Without dollars, the price of the model's tokens is looked up.
