@@ -29,7 +29,7 @@ LONGEST = 1 << 17  # bytes of a request
 LOADED = (
     *("taskyard.app", "taskyard.stores.sqlite", "taskyard.stores.postgres", "taskyard.stores.redis"),
     # What `taskyard work` loads.
-    *("taskyard.cli.main", "taskyard.cli.commands.agents", "pydantic.type_adapter", "pydantic.types", "structlog"),
+    *("taskyard.cli.main", "taskyard.cli.commands.agents", "pydantic.type_adapter", "pydantic.types"),
     "opentelemetry.trace",
 )
 SHORT = 1 << 16  # bytes of a line that is not said to be longer
