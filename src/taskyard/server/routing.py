@@ -113,6 +113,7 @@ class RouteIndex(BaseRoute):
     """The same routes by method and path. What it does not find, such as another method's path, is left to the list."""
 
     def __init__(self, routes: Iterable[BaseRoute]) -> None:
+        self.path_format: str | None = None  # of the last match: the framework names its span by it, before it awaits
         self._routes: dict[_Key, list[Route]] = defaultdict(list)
         for route in routes:
             if isinstance(route, Route) and _is_plain(route.path):
@@ -126,6 +127,7 @@ class RouteIndex(BaseRoute):
             for route in chain(self._routes.get(key, ()), self._routes.get(key._replace(last=_OPEN), ())):
                 match, more = route.matches(scope)
                 if match is Match.FULL:
+                    self.path_format = route.path_format
                     return match, {**more, "route": route}
         return Match.NONE, {}
 

@@ -9,6 +9,7 @@ from typing import Unpack
 
 from taskyard.core import transitions
 from taskyard.core.changes import ChangeSet, Checkpoint, Event, StoredEvent, expected
+from taskyard.core.errors import LeaseLost
 from taskyard.core.json_value import Json, compact
 from taskyard.core.lease import Lease
 from taskyard.core.task import (
@@ -77,7 +78,11 @@ class Notes:
     async def message(self, task_id: str, lease: str, message: Json) -> None:
         """Something the agent said or did, for those who watch: a chunk of its stream, and an event."""
         most = self._ledger.options.sizes.max_output_bytes
-        await self._streams.add(task_id, lease, (message_entry(message, "message", most),))
+        try:
+            await self._streams.add(task_id, lease, (message_entry(message, "message", most),))
+        except LeaseLost:
+            await self._ledger.load(TaskId(task_id))  # not found, where it is another workspace's
+            raise
 
     def noted(
         self,
