@@ -25,7 +25,7 @@ from taskyard.features.attempts.suspension import Suspension
 from taskyard.features.budgets import prices
 from taskyard.features.budgets.spend import Reported
 from taskyard.features.provider_batches import rules
-from taskyard.features.provider_batches.call_result import CollectedCall
+from taskyard.features.provider_batches.collected_call import CollectedCall
 from taskyard.features.provider_batches.rules import ITEM, OPEN_BATCH, PROVIDER_BATCH, CallBody, LaneTerms, PartBody
 from taskyard.features.provider_batches.views import (
     BatchCall,

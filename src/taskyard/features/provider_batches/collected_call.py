@@ -1,4 +1,4 @@
-"""What came of a call of a batch, as the agent that collects it says."""
+"""A call of a batch as the agent that collects it reports it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from taskyard.features.provider_batches.views import CallOutcome
 
 
 class CollectedCall:
-    """What came of a call, as an agent says it."""
+    """What came of a call. Fields that are not known are refused."""
 
     def __init__(self, given: object) -> None:
         if not is_mapping(given):
