@@ -84,20 +84,17 @@ class RemoteStreams(Batched, Streams):
 
         Where too many are followed at once, or nothing comes through, pages are asked for, one after the other.
         """
-        if not self.connection.is_streaming or self._followed >= MOST_FOLLOWED:
-            async for chunk in self._follow_pages(task_id, after):
-                yield chunk
-            return
-        self._followed += 1
-        try:
-            async for chunk in self._follow_answer(task_id, after):
-                yield chunk
-                after = chunk.place
-            return
-        except (TooManyListeners, _NothingCame):
-            pass
-        finally:
-            self._followed -= 1
+        if self.connection.is_streaming and self._followed < MOST_FOLLOWED:
+            self._followed += 1
+            try:
+                async for chunk in self._follow_answer(task_id, after):
+                    yield chunk
+                    after = chunk.place
+                return
+            except (TooManyListeners, _NothingCame):
+                pass  # in pages, from where it stopped
+            finally:
+                self._followed -= 1
         async for chunk in self._follow_pages(task_id, after):
             yield chunk
 
