@@ -45,6 +45,16 @@ class OneHangs:
         return told
 
 
+async def beat_until(heart: HeartbeatSender, yard: object, seen: asyncio.Event) -> None:
+    """Send heartbeats to the yard until this is seen."""
+    beating = asyncio.create_task(heart.beat(cast(service.Yard, yard)))
+    async with asyncio.timeout(30):
+        await seen.wait()
+    beating.cancel()
+    with suppress(asyncio.CancelledError):
+        await beating
+
+
 async def test_a_call_that_hangs_keeps_no_other_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pulse, "MOST", 2)
     async with connect("memory://") as yard:
@@ -55,13 +65,8 @@ async def test_a_call_that_hangs_keeps_no_other_waiting(monkeypatch: pytest.Monk
         for task in held:
             heart.add(task, monotonic() - task.timeouts.heartbeat_sec, lambda _word, _why: None)
 
-        beating = asyncio.create_task(heart.beat(cast(service.Yard, hanging)))
-        async with asyncio.timeout(30):
-            await hanging.all_kept.wait()
+        await beat_until(heart, hanging, hanging.all_kept)
 
-        beating.cancel()
-        with suppress(asyncio.CancelledError):
-            await beating
         assert max(hanging.sizes) == 2
         assert held[0].id not in hanging.kept
 
@@ -79,13 +84,8 @@ async def test_leases_that_end_soonest_are_kept_first(monkeypatch: pytest.Monkey
         for task in held:
             heart.add(task, monotonic() - 2, lambda _word, _why: None)
 
-        beating = asyncio.create_task(heart.beat(cast(service.Yard, calls)))
-        async with asyncio.timeout(30):
-            await calls.all_made.wait()
+        await beat_until(heart, calls, calls.all_made)
 
-        beating.cancel()
-        with suppress(asyncio.CancelledError):
-            await beating
         length_of = {str(task.id): task.timeouts.lease_sec for task in held}
         assert [[length_of[each] for each in call] for call in calls.made] == [[10, 20], [300, 600]]
 
@@ -115,10 +115,4 @@ async def test_a_call_that_hangs_is_given_up_when_its_lease_has_run_out() -> Non
         heart, hanging = HeartbeatSender(), OneHangs(yard, task.id, wanted=1)
         heart.add(task, monotonic() - 2, lambda _word, _why: None)
 
-        beating = asyncio.create_task(heart.beat(cast(service.Yard, hanging)))
-        async with asyncio.timeout(30):
-            await hanging.called_again.wait()
-
-        beating.cancel()
-        with suppress(asyncio.CancelledError):
-            await beating
+        await beat_until(heart, hanging, hanging.called_again)
