@@ -48,8 +48,8 @@ OF_NO_LINE = frozenset(
 )
 # Files about a server whose answers depend on how soon, or in which order, a store tells what happened.
 OF_SERVED_STORES = frozenset({"test_artifacts", "test_events_following", "test_metrics", "test_multica_end_to_end"})
-# Files of what is let through to a store, or left in it: attacks that a check missed, and crashes.
-OF_BOTH_SERVED = frozenset({"test_attacks", "test_kills"})
+# Files of what is let through to a store, or left in it: attacks that a check missed, who may call what, and crashes.
+OF_BOTH_SERVED = frozenset({"test_attacks", "test_kills", "test_matrix"})
 # The stores on which each preset's document is replayed, beside memory and HTTP: together they are all.
 OF_PRESETS = {
     "factory": ("sqlite", "postgres"),

@@ -45,12 +45,13 @@ def test_anything_else_is_tried_in_memory_and_on_one_store_more():
     assert min(Counter(stores[1] for stores in met).values()) > 60
 
 
-def test_calls_of_a_role_are_tried_on_one_store_and_crashes_and_attacks_on_both():
+def test_rules_about_a_role_are_tried_on_one_store_and_crashes_attacks_and_the_matrix_of_calls_on_both():
     of_a_role = [stores_of("mcp/test_roles.py", "test_a_role"), stores_of("security/test_authorisation.py", "test_it")]
 
     assert [len(stores) for stores in of_a_role] == [1, 1]
     assert stores_of("mcp/test_kills.py", "test_a_task") == ["sqlite", "postgres"]
     assert stores_of("security/test_attacks.py", "test_an_attack") == ["sqlite", "postgres"]
+    assert stores_of("security/test_matrix.py", "test_a_token") == ["sqlite", "postgres"]
 
 
 def test_cases_of_a_test_differ_in_memory_only():

@@ -1,185 +1,28 @@
-"""Who may do what, over HTTP: every call of the table × everybody who might make it."""
+"""Who may do what, over HTTP: the table of calls, tokens, what agents may say of themselves, and other sites' pages."""
 
 from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any, NamedTuple
 
-import httpx
 import pytest
 from fastapi import APIRouter, Response
 from fastapi.routing import APIRoute
 from starlette.routing import Route, WebSocketRoute
 
 import taskyard
-from taskyard.api.calls import AT, CALLS, Call
+from taskyard.api.calls import AT, CALLS
 from taskyard.core.errors import InvalidInput
-from taskyard.features.artifacts.views import LEASE
-from taskyard.features.tasks.views import Held
 from taskyard.features.tokens.rules import Role
-from taskyard.ledger.clock import ManualClock
-from taskyard.server.access.limiter import Limiter, Rate
 from taskyard.server.application import application
 from taskyard.server.request import GuardedRoute
 from taskyard.server.routing import RouteIndex
 from taskyard.server.server import served, serving_of
 from taskyard.yard import Yard
+from tests.security.every_call import HTTP, OWN_GUARD, given_a_scene
 from tests.security.policy import POLICY
 from tests.server.calling import calling, client_of
 from tests.yards import OpenYard, claim_that, given_an_agent
-
-# The first three ask for themselves, MCP and A2A are made of other calls (tests/mcp, tests/a2a), the rest show nothing.
-OPEN = (
-    "SOCKET LINK LOG_IN DELIVER MCP MCP_METADATA OIDC_START OIDC_CALLBACK PAGE DOCUMENT DOCS A2A_CARD A2A_RPC A2A_SEND"
-)
-OWN_GUARD = {CALLS[name].path for name in OPEN.split()}
-HTTP = {name: call for name, call in CALLS.items() if call.path not in OWN_GUARD}
-
-# What makes a call about one task sound, so that it is refused for nothing else.
-BODIES: dict[str, dict[str, Any]] = {
-    "PROGRESS": {"progress": 1},
-    "MESSAGE": {"message": "hello"},
-    "APPEND": {"chunks": [{"text": "hello"}], "request_id": "r"},
-    "SESSION": {"session_id": "s"},
-    "SPAWN": {"name": "n", "tasks": [{"type": "code"}]},
-    "CHECKPOINT": {"name": "n"},
-    "SUSPEND": {"kind": "snooze", "duration_sec": 1},
-    "SIGNAL": {"name": "approved"},
-    "JOIN_BATCH": {"name": "n", "provider": "p", "group": "g", "request": {}},
-    "SENT_BATCH": {"key": "k", "provider_id": "p", "calls": 1},
-    "COLLECT_BATCH": {"results": []},
-    "ANSWER": {"name": "approved", "data": True},
-    "PRIORITY": {"priority": 5},
-    "RESOLVE": {"resolution": "retry"},
-    "ADD": {"tasks": [{"type": "code"}]},
-    "DAG_BUDGET": {"budget_ceiling_usd": 1},
-    "DAG_LIMIT": {"max_tasks": 1},
-    "AGENT_BUDGET": {"budget_usd": 1},
-    "GRANT": {"slots": 1},
-    "FIRE_TRIGGER": {"data": {}},
-    "MOVE_CUTOVER": {"phase": "dual_write"},
-    "REPORT_CUTOVER": {"phase": "dual_write"},
-    "MESSAGE_AGENT_TASK": {"message_id": "m", "content": "x"},
-    "SET_PUSH": {"url": "https://example.com"},
-    "SPAWN_SUBAGENT": {"name": "scout", "type": "explore", "prompt": "Look"},
-}
-LEASED = {name for name, call in CALLS.items() if "{task_id}" in call.path and Role.AGENT in (call.roles or ())}
-
-
-class Scene(NamedTuple):
-    """A task that ada holds, and what else a path may name."""
-
-    held: Held
-    names: dict[str, str]
-
-
-async def given_a_scene(yard: Yard) -> Scene:
-    await given_an_agent(yard, "ada", runtime_id="machine")
-    await yard.runtimes.register("machine")
-    dag = await yard.submit({"tasks": [{"type": "code", "name": "first", "subject": "issue:7"}]})
-    held = await claim_that(yard, dag.tasks["first"].id, by="ada", start=True)
-    await yard.schedules.add("nightly", "@daily", task={"type": "code"})
-    await yard.triggers.add("reports", "webhook", ready_made="json")
-    spare = await yard.tokens.create("spare", "viewer")
-    names = {
-        "task_id": held.id, "dag_id": dag.id, "agent_id": "ada", "runtime_id": "machine", "queue": "default",
-        "type": "code", "token_id": spare.token.id, "issue_id": "7", "schedule_id": "nightly", "trigger_id": "reports",
-        "agent": "ada", "conversation": "c1", "handle": "unguessable", "name": "report.md", "notification_id": "1.ops",
-        "artifact_id": "art_01J8ZZZZZZZZZZZZZZZZZZZZZZ", "push_id": "p", "batch_id": held.id,
-    }  # fmt: skip
-    return Scene(held, names)
-
-
-async def make(client: httpx.AsyncClient, name: str, call: Call, scene: Scene) -> httpx.Response:
-    lease = {"lease": scene.held.lease} if name in LEASED else {}
-    named = {"name": "n"}
-    queries = {
-        "EVENTS": {"task_id": scene.held.id},
-        "SUBAGENTS": {"parent": "ada"},
-        "APPROVAL": named,
-        "CHILDREN": named,
-    }
-    body = {**BODIES.get(name, {}), **lease} if call.method in ("POST", "PUT") else None
-    path, headers = call.to(**_used(call, scene.names)), {LEASE: scene.held.lease} if name in LEASED else {}
-    return await client.request(call.method, path, json=body, params=queries.get(name, {}), headers=headers)
-
-
-def _used(call: Call, names: dict[str, str]) -> dict[str, str]:
-    return {name: value for name, value in names.items() if f"{{{name}}}" in call.path}
-
-
-# The matrix
-
-
-@pytest.mark.parametrize("role", Role)
-async def test_a_token_makes_the_calls_of_its_role_and_no_others(yard: Yard, role: Role):
-    scene = await given_a_scene(yard)
-    token = (await yard.tokens.create("caller", role, agent="ada" if role is Role.AGENT else None)).text
-    wrong: dict[str, int] = {}
-    async with calling(yard, token) as client:
-        for name, call in HTTP.items():
-            status = (await make(client, name, call, scene)).status_code
-            if (status == 403) == (role in POLICY[name]) or status == 401:
-                wrong[name] = status
-
-    assert not wrong
-
-
-@pytest.mark.parametrize("shown", ["nothing", "nonsense", "another secret", "expired", "revoked"])
-async def test_without_a_good_token_nothing_but_the_open_calls_is_answered(yard: Yard, clock: ManualClock, shown: str):
-    scene = await given_a_scene(yard)
-    token = await given_a_bad_token(yard, clock, shown)
-    wrong: dict[str, int] = {}
-    patient = Limiter(Rate(per_sec=1000, burst=1000))  # there are more calls than anybody may guess tokens for
-    async with calling(yard, token, guesses=patient) as client:
-        for name, call in HTTP.items():
-            status = (await make(client, name, call, scene)).status_code
-            if status != (200 if "nobody" in POLICY[name] else 401):
-                wrong[name] = status
-
-    assert not wrong
-
-
-async def given_a_bad_token(yard: Yard, clock: ManualClock, how: str) -> str | None:
-    issued = await yard.tokens.create("caller", "admin", expires_in_sec=60)
-    match how:
-        case "nothing":
-            return None
-        case "nonsense":
-            return "let me in"
-        case "another secret":
-            return issued.text[:-43] + "A" * 43
-        case "expired":
-            clock.advance(seconds=61)
-        case _:
-            await yard.tokens.revoke(issued.token.id)
-    return issued.text
-
-
-async def test_a_token_of_another_workspace_finds_nothing_of_this_one(yard: Yard, open_yard: OpenYard):
-    scene = await given_a_scene(yard)
-    elsewhere = await open_yard(workspace="elsewhere")
-    token = (await elsewhere.tokens.create("stranger", "admin")).text
-    # What is said of a task or a runtime that nobody has ever heard of, too.
-    lost = {"task_id": scene.held.id, "words": ["lease_lost"], "lease_expires_at": None}
-    nothing = (lost, {"orphaned": 0, "retried": 0})
-    found: dict[str, tuple[int, object]] = {}
-    async with calling(yard, token) as client:
-        for name, call in HTTP.items():
-            # Queues, types, names and inboxes need not exist to be used: those of that workspace are meant.
-            if _used(call, scene.names).keys() - {"queue", "type", "agent", "conversation", "name"}:
-                answer = await make(client, name, call, scene)
-                told = answer.json()
-                if told.get("code") != "not_found" and told not in nothing:
-                    found[name] = (answer.status_code, told)
-        # A stream is written to without reading the task: an unknown one gets the same answer.
-        unknown = scene._replace(names={**scene.names, "task_id": "task_01J8ZZZZZZZZZZZZZZZZZZZZZZ"})
-        answer = await make(client, "APPEND", HTTP["APPEND"], unknown)
-        assert (answer.json()["code"], found.pop("APPEND")[0]) == ("lease_lost", answer.status_code)
-
-    assert not found
-    assert (await yard.get(scene.held.id)).status == "running"
 
 
 async def test_ids_of_another_workspace_are_unknown_inside_a_body_too(yard: Yard, open_yard: OpenYard):
@@ -213,22 +56,6 @@ async def test_ids_of_another_workspace_are_unknown_inside_a_body_too(yard: Yard
 
 
 # Agents
-
-
-async def test_an_agent_does_not_find_what_another_one_holds_even_with_its_lease(yard: Yard):
-    scene = await given_a_scene(yard)
-    await given_an_agent(yard, "bob")
-    token = (await yard.tokens.create("bob", "agent", agent="bob")).text
-    wrong: dict[str, int] = {}
-    async with calling(yard, token) as client:
-        for name, call in HTTP.items():
-            if "{task_id}" in call.path and call.allows(Role.AGENT):
-                status = (await make(client, name, call, scene)).status_code
-                if status != 404:
-                    wrong[name] = status
-
-    assert not wrong
-    assert (await yard.get(scene.held.id)).status == "running"
 
 
 async def test_an_agent_that_held_the_task_before_cannot_finish_it_with_the_next_ones_lease(yard: Yard):

@@ -17,7 +17,7 @@ from taskyard.server import http_protocol, request
 from taskyard.server.access.limiter import Limiter, Rate
 from taskyard.server.server import served
 from taskyard.yard import Yard
-from tests.security.test_authorisation import HTTP, given_a_scene
+from tests.security.every_call import HTTP, given_a_scene
 from tests.server.calling import calling, client_of, exchanged
 
 JSON = {"content-type": "application/json"}
