@@ -16,7 +16,7 @@ uv=.tools/bin/uv
 "$uv" build --wheel --no-config --out-dir "$work/dist" --quiet
 "$uv" export --frozen --no-dev --no-emit-project --no-config --format requirements-txt --quiet --output-file "$work/requirements.txt" \
   --extra server --extra client --extra postgres --extra redis --extra artifacts --extra notifications \
-  --extra prices --extra watch --extra mcp
+  --extra prices --extra watch --extra mcp --extra a2a --extra gateway --extra oidc --extra memory --extra tui
 
 # Debian's own Python, which is the oldest that Taskyard supports, and nothing else that a process needs not.
 root="$work/root"

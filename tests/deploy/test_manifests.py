@@ -5,6 +5,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,45 @@ async def test_every_figure_of_alerts_and_dashboard_is_served():
     for path in (RULES, GRAFANA):
         named = set(re.findall(r"\btaskyard_[a-z_]+", path.read_text()))
         assert named - families == set(), path.name
+
+
+def test_no_figure_of_the_store_is_counted_once_for_each_server():
+    """Every server tells what the store holds; only the figures of HTTP are a server's own."""
+    dashboard = yaml.safe_load(GRAFANA.read_text())
+    asked = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", [])]
+    asked += [rule["expr"] for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
+
+    sums = [sum_ for expression in asked for sum_ in re.findall(r"sum(?: by \([^)]*\))? ?\((.*?)[{\[)]", expression)]
+    assert sums
+    assert [
+        each for each in sums if "taskyard_http_" not in each and not each.startswith("max without (instance")
+    ] == []
+
+
+def test_prometheus_takes_the_configuration(tmp_path: Path):
+    environment = programs.environment("promtool")
+    shutil.copytree(RULES.parent, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "token").touch()
+    copy = tmp_path / "prometheus.yaml"
+    copy.write_text(copy.read_text().replace("/etc/prometheus/taskyard.token", str(tmp_path / "token")))
+
+    checked = run("promtool", "check", "config", copy, env=environment)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+    copy.write_text(copy.read_text().replace("type: A,", "kind: A,"))
+    assert run("promtool", "check", "config", copy, env=environment).returncode != 0
+
+
+def _recipe_extras(recipe: str) -> list[str]:
+    return re.findall(r"--extra (\S+)", (DEPLOY / "container" / recipe).read_text())
+
+
+def test_both_recipes_put_the_same_extras_into_the_image():
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    of_agents = {"openai", "openai-agents", "pydantic-ai", "langgraph", "claude", "memory-model"}
+
+    assert _recipe_extras("Containerfile") == _recipe_extras("build_from_debian.sh")
+    assert set(_recipe_extras("Containerfile")) == declared.keys() - of_agents
 
 
 def _alerts() -> list[str]:
