@@ -37,7 +37,9 @@ def gathered(pages: Path) -> None:
         page.write_text(relinked(page.read_text(), page.relative_to(pages), pages))
     document = openapi()
     (pages / "openapi.json").write_text(json.dumps(document, indent=1))
-    (pages / "calls.html").write_text(manual.page(document).replace('"/openapi.json"', '"openapi.json"'))
+    # Beside the other pages of the site, and with a way back to them.
+    page = manual.page(document).replace('"/openapi.json"', '"openapi.json"')
+    (pages / "calls.html").write_text(page.replace("<h1>", '<p><a href="index.html">Taskyard</a></p><h1>', 1))
 
 
 def relinked(text: str, page: Path, pages: Path) -> str:
@@ -62,7 +64,12 @@ def relinked(text: str, page: Path, pages: Path) -> str:
         return f"{picture}[{words}]({os.path.relpath(there, (pages / page).parent)}{'#' + anchor if anchor else ''})"
 
     parts = re.split(r"(^```.*?^```$)", text, flags=re.MULTILINE | re.DOTALL)
-    return "".join(part if part.startswith("```") else LINK.sub(linked, part) for part in parts)
+    return "".join(part if part.startswith("```") else unescaped(LINK.sub(linked, part)) for part in parts)
+
+
+def unescaped(text: str) -> str:
+    """Bars within code in tables: the forge wants them escaped, MkDocs would show the backslash."""
+    return re.sub(r"`[^`\n]*`", lambda code: code[0].replace("\\|", "|"), text)
 
 
 def title(page: Path) -> str:
@@ -104,8 +111,10 @@ def main() -> int:
         command, check=False, env={**os.environ, "NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"}
     )
     if built.returncode == 0:
-        versions = sorted(path.name for path in SITE.iterdir() if (path / "index.html").exists())
-        (SITE / "versions.json").write_text(json.dumps(versions) + "\n")
+        versions = sorted((path.name for path in SITE.iterdir() if (path / "index.html").exists()), reverse=True)
+        # As the theme's choice of a version reads it.
+        listed = [{"version": name, "title": name} for name in versions]
+        (SITE / "versions.json").write_text(json.dumps(listed) + "\n")
         print(f"{SITE.name}/{release}/index.html")
     return built.returncode
 
