@@ -62,9 +62,17 @@ def sums(files: Mapping[str, bytes]) -> str:
 
 def pythons() -> list[str]:
     """Every Python on this machine that the package is for."""
-    found = json.loads(run(UV, "python", "list", "--only-installed", "--output-format", "json"))
+    found = json.loads(
+        run(UV, "python", "list", "--only-installed", "--output-format", "json", variables={"PATH": _search_path()})
+    )
     newest = {each["version_parts"]["minor"]: each["path"] for each in reversed(found) if _is_meant(each)}
     return [path for _, path in sorted(newest.items())]
+
+
+def _search_path() -> str:
+    """Where programs are looked for, and every Python of pyenv: its shims start only those that a folder has chosen."""
+    of_pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")).glob("versions/*/bin")
+    return os.pathsep.join([*map(str, sorted(of_pyenv)), os.environ["PATH"]])
 
 
 def _is_meant(python: Mapping[str, object]) -> bool:

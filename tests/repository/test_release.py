@@ -1,6 +1,7 @@
 """A release is the same whoever builds it, and its sums are those that others check."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,14 @@ def test_the_python_that_runs_the_tests_is_one_that_a_release_is_tried_on():
 
     assert versions
     assert all(tuple(map(int, version.split("."))) >= (3, 11) for version in versions)
+
+
+def test_a_python_of_pyenv_is_found_beside_those_that_can_be_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    folder = tmp_path / "versions" / "this" / "bin"
+    folder.mkdir(parents=True)
+    major, minor, *_ = sys.version_info
+    (folder / f"python{major}.{minor}").symlink_to(Path(sys.executable).resolve())
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    monkeypatch.setenv("PATH", "/nowhere")
+
+    assert [Path(python).is_relative_to(tmp_path) for python in pythons()] == [True]
