@@ -23,7 +23,8 @@ nav { columns: 10rem } nav a { display: block }
 details { border-top: 1px solid #8884; padding: 0.5rem 0 } summary { cursor: pointer } summary p { margin: 0 0 0 1rem }
 h3 { font-size: 1rem; margin: 0.8rem 0 0.2rem 1rem }
 table { border-collapse: collapse; width: calc(100% - 1rem); margin-left: 1rem; font-size: 0.9em }
-td { border-top: 1px solid #8883; padding: 0.2rem 0.6rem 0.2rem 0; vertical-align: top } td:first-child { width: min(14rem, 35%) }
+td { border-top: 1px solid #8883; padding: 0.2rem 0.6rem 0.2rem 0; vertical-align: top }
+td:first-child { width: min(14rem, 35%) }
 """
 _HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
 HEADERS = {
@@ -109,8 +110,8 @@ def _row(name: str, schema: Mapping[str, Any], is_needed: bool, where: str, abou
     facts = [where, "required" if is_needed else ""]
     if "default" in schema:
         facts.append(f"default {json.dumps(schema['default'], ensure_ascii=False)}")
-    said = escape(", ".join(filter(None, facts)))
-    return f"<tr><td><code>{escape(name)}</code><td>{_kind(schema)} <small>{said}</small><br>{_words(about)}"
+    known = escape(", ".join(filter(None, facts)))
+    return f"<tr><td><code>{escape(name)}</code><td>{_kind(schema)} <small>{known}</small><br>{_words(about)}"
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
