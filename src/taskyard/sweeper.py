@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from itertools import groupby
 
 from taskyard.core import outcomes
 from taskyard.core.changes import (
@@ -48,7 +49,8 @@ PRUNE_STREAMS_EVERY = Micros(60 * SECOND)
 CASCADES_EVERY = Micros(60 * SECOND)
 FOLLOW_EVERY = Micros(5 * SECOND)
 PAGE = 1000  # events
-MOST_PAGES = 20  # that one sweep follows
+PAGES = 5  # whose figures are stored together
+COUNTS = 4  # of so many pages each, that one sweep makes
 ALL_GRAPHS_EVERY = HOUR
 FORGET_EVERY = HOUR
 
@@ -212,23 +214,35 @@ class Sweeper:
     async def follow(self) -> PruneStep:
         """Look at the events since the last time: finish what their writers did not live to finish, and count them."""
         settled = 0
-        for _ in range(MOST_PAGES):
-            page = await self._here.metrics.uncounted(PAGE)
-            if not page.events:
-                return PruneStep(settled)
-            # DAGs are settled before their events are counted: if a process dies in between, the next sweep does both.
-            settled += await self._settle_ended([stored.event for stored in page.events])
-            if not await self._hand_on(page.events):
-                return PruneStep(settled)
-            if not await self._here.metrics.count(page) or len(page.events) < PAGE:
+        for _ in range(COUNTS):
+            number, is_more = await self._follow_pages()
+            settled += number
+            if not is_more:
                 return PruneStep(settled)
         return PruneStep(settled, more=True)
+
+    async def _follow_pages(self) -> PruneStep:
+        """Some pages, whose figures are stored together."""
+        settled, counting = 0, await self._here.metrics.begin()
+        for _ in range(PAGES):
+            events = await counting.read(PAGE)
+            # DAGs are settled before their events are counted: if a process dies in between, the next sweep does both.
+            settled += await self._settle_ended([stored.event for stored in events])
+            if not events or not await self._hand_on(events):
+                break
+            await counting.add(events)
+            if len(events) < PAGE:
+                break
+        else:
+            return PruneStep(settled, more=await counting.store())
+        await counting.store()
+        return PruneStep(settled)
 
     async def _hand_on(self, events: Sequence[StoredEvent]) -> bool:
         """Let notifications and triggers follow these events; False where the store has no room for what they make."""
         by_workspace: dict[str, list[StoredEvent]] = {}
-        for stored in events:
-            by_workspace.setdefault(stored.event.workspace, []).append(stored)
+        for workspace, mine in groupby(events, key=lambda stored: stored.event.workspace):
+            by_workspace.setdefault(workspace, []).extend(mine)
         try:
             for workspace, mine in sorted(by_workspace.items()):
                 await self._workspace_of(workspace).notification_feed.follow([stored.event for stored in mine])

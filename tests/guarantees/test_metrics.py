@@ -30,8 +30,10 @@ async def several(yard: Yard, number: int) -> None:
         await yard.enqueue("code")
 
 
-def page_by_page(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+def page_by_page(monkeypatch: pytest.MonkeyPatch, size: int, pages: int = 1) -> None:
+    """So many events to a page, and the figures of so many pages stored together."""
     monkeypatch.setattr(sweeper, "PAGE", size)
+    monkeypatch.setattr(sweeper, "PAGES", pages)
 
 
 async def today(yard: Yard) -> MetricTotals:
@@ -114,11 +116,11 @@ async def test_who_dies_between_counting_and_storing_leaves_no_trace(yard: Yard,
     assert (await yard.local.metrics.report()).days == ()
 
 
-@pytest.mark.parametrize("commits", [0, 1, 2])
+@pytest.mark.parametrize(("commits", "pages"), [(0, 1), (1, 1), (2, 1), (1, 2)])
 async def test_whenever_the_counting_process_dies_each_event_is_counted_once(
-    yard: Yard, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, commits: int
+    yard: Yard, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, commits: int, pages: int
 ):
-    page_by_page(monkeypatch, 1)
+    page_by_page(monkeypatch, 1, pages)
     await several(yard, 3)
     with pytest.raises(ProcessDied):
         await dying_after(yard, commits).on_store.sweeper.follow()
@@ -131,7 +133,7 @@ async def test_whenever_the_counting_process_dies_each_event_is_counted_once(
 
 async def test_a_long_backlog_is_counted_page_by_page(yard: Yard, clock: ManualClock, monkeypatch: pytest.MonkeyPatch):
     page_by_page(monkeypatch, 7)
-    monkeypatch.setattr(sweeper, "MOST_PAGES", 2)
+    monkeypatch.setattr(sweeper, "COUNTS", 2)
     await several(yard, 30)
 
     await count_now(yard, clock)
@@ -142,8 +144,30 @@ async def test_a_long_backlog_is_counted_page_by_page(yard: Yard, clock: ManualC
     assert (await today(yard)).created == 30
 
 
+async def test_figures_of_several_pages_are_stored_together(yard: Yard, monkeypatch: pytest.MonkeyPatch):
+    page_by_page(monkeypatch, 7, pages=3)
+    monkeypatch.setattr(sweeper, "COUNTS", 1)
+    await several(yard, 30)
+
+    with pytest.raises(ProcessDied):
+        await dying_after(yard, 0).on_store.sweeper.follow()
+    assert (await yard.local.metrics.report()).days == ()
+    assert (await yard.on_store.sweeper.follow()).more
+
+    assert (await today(yard)).created == 21
+
+
+async def test_a_sweep_that_finds_no_event_writes_nothing(yard: Yard):
+    await several(yard, 3)
+    await yard.on_store.sweeper.follow()
+
+    step = await dying_after(yard, 0).on_store.sweeper.follow()
+
+    assert not step.more
+
+
 async def test_nothing_is_pruned_before_it_is_counted(yard: Yard, clock: ManualClock, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(sweeper, "MOST_PAGES", 0)
+    monkeypatch.setattr(sweeper, "COUNTS", 0)
     held = await given_a_running_task(yard)
     await yard.complete(held.id, held.lease)
     clock.advance(seconds=8 * DAY)

@@ -5,7 +5,7 @@ import pytest
 import taskyard
 from taskyard.core.errors import InvalidInput
 from taskyard.core.units import Micros, from_iso
-from taskyard.features.metrics import service as metering
+from taskyard.features.metrics import counting as metering
 from taskyard.features.metrics.rules import TIME_RESOLUTIONS
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard

@@ -12,7 +12,7 @@ from taskyard.core.policy import PRESETS
 from taskyard.core.task import DagId, Failure, Hot, LaneId, Outcome, Reason, Status, TaskId, Trait
 from taskyard.core.units import MicroUsd, utc_date
 from taskyard.features.attempts.validation import rules as validation_rules
-from taskyard.features.metrics.rules import fold
+from taskyard.features.metrics.folding import fold
 from tests.core.choosing import TODAY
 from tests.core.defining import NOW, defined
 from tests.core.hostile import task

@@ -58,7 +58,9 @@ async def test_a_pruned_task_is_forgotten(yard: Yard, clock: ManualClock):
     await given_a_completed_task(yard, "Migrate the table")
     await yard.memory.catch_up()
     clock.advance(seconds=8 * 86_400)
-    await yard.local.metrics.count(await yard.local.metrics.uncounted(1000))
+    counting = await yard.local.metrics.begin()
+    await counting.add(await counting.read(1000))
+    await counting.store()
     await yard.local.pruning.prune()
 
     assert await yard.memory.search("Migrate the table") == []

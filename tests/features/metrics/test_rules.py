@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from taskyard.core.changes import Event, StoredEvent
 from taskyard.core.task import Status, TaskId
 from taskyard.core.units import DAY, Micros, from_iso, utc_date
-from taskyard.features.metrics.rules import MOST_LABELS, OTHER, CostLabels, MetricTotals, body_of, fold, totals_of
+from taskyard.features.metrics.folding import fold
+from taskyard.features.metrics.rules import MOST_LABELS, OTHER, CostLabels, MetricTotals, body_of, totals_of
 
 MONDAY = from_iso("2026-11-16T12:00:00Z")
 TYPES = {("default", "ada.1"): "ada"}

@@ -75,7 +75,7 @@ def a_day() -> MetricTotals:
         costs=Counter({CostLabels("code", "coder", "opus"): 1_500_000, CostLabels("code", "coder", "haiku"): 500_000}),
     )
     for took in (1, 2, 400):
-        totals.durations.observe(took * SECOND)
+        totals.durations.observe([took * SECOND])
     return totals
 
 

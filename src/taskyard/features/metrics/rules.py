@@ -1,4 +1,4 @@
-"""What the yard counts of itself, by day and for ever, folded from its events.
+"""What the yard counts of itself, by day and for ever.
 
 Figures only grow, and adding two of them is the same in any order: so a day can be folded page by page. Labels that
 others choose (types, reasons, agents, models) are bounded: from `MOST_LABELS` on, new ones are counted as "other".
@@ -6,16 +6,14 @@ others choose (types, reasons, agents, models) are bounded: from `MOST_LABELS` o
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar, cast
+from itertools import pairwise
+from typing import Any, NamedTuple, cast
 
-from taskyard.core.changes import Event, StoredEvent
-from taskyard.core.json_value import Json, value_of
-from taskyard.core.task import Reason, Status, TaskId
+from taskyard.core.json_value import Json
 from taskyard.core.units import DAY, HOUR, MINUTE, SECOND, Micros, MicroUsd, to_iso, to_usd
 
 MOST_LABELS = 200
@@ -23,10 +21,6 @@ MOST_DEAREST = 50  # tasks whose costs are kept apart
 OTHER = "other"
 SECONDS = (0.01, 0.05, 0.25, 1, 5, 15, 60, 300, 900, 3600, 14_400, 86_400)  # buckets of waits and durations, up to
 ATTEMPTS = (1, 2, 3, 5, 10)
-_LOST = frozenset({Reason.HEARTBEAT_TIMEOUT.value, Reason.RUNTIME_OFFLINE.value})
-
-SlotKey = TypeVar("SlotKey")
-AgentTypes = Mapping[tuple[str, str], str]  # (workspace, agent) -> its type
 
 
 class Resolution(NamedTuple):
@@ -96,11 +90,13 @@ class Histogram:
             low = low if bound is None else bound
         return None
 
-    def observe(self, value: int) -> None:
+    def observe(self, values: Sequence[int]) -> None:
         # A heartbeat may be noted by a clock that is a little ahead.
-        value = max(value, 0)
-        self.counts[bisect_left(self._limits, value)] += 1
-        self.sum += value
+        ordered = sorted(values if min(values, default=0) >= 0 else [max(value, 0) for value in values])
+        reached = [bisect_right(ordered, limit) for limit in self._limits]
+        for place, (below, up_to) in enumerate(pairwise((0, *reached, len(ordered)))):
+            self.counts[place] += up_to - below
+        self.sum += sum(ordered)
 
     def add(self, other: Histogram) -> None:
         self.counts = [mine + theirs for mine, theirs in zip(self.counts, other.counts, strict=True)]
@@ -119,6 +115,11 @@ def _times() -> Histogram:
 
 def _tries() -> Histogram:
     return Histogram(ATTEMPTS, 1)
+
+
+# The figures of `MetricTotals` that are counted by a label, and those that are histograms.
+LABELLED = ("completed", "failed", "ended", "errors", "heartbeat_misses", "queue_completed", "queue_failed")
+HISTOGRAMS = ("waits", "durations", "attempts", "silences")
 
 
 @dataclass(slots=True)
@@ -174,21 +175,14 @@ class MetricTotals:
         self.created += other.created
         self.dead_lettered += other.dead_lettered
         self.latency += other.latency
-        for mine, theirs in zip(self._labelled(), other._labelled(), strict=True):
-            for label, number in theirs.items():
-                _count(mine, label, number)
+        for name in LABELLED:
+            for label, number in getattr(other, name).items():
+                add_label(getattr(self, name), label, number)
         for label, cost in other.costs.items():
-            _count(self.costs, label, cost)
-        _keep_dear(self.dearest, other.dearest)
-        for mine, theirs in zip(self._histograms(), other._histograms(), strict=True):
-            mine.add(theirs)
-
-    def _labelled(self) -> tuple[Counter[str], ...]:
-        by_queue = self.queue_completed, self.queue_failed
-        return self.completed, self.failed, self.ended, self.errors, self.heartbeat_misses, *by_queue
-
-    def _histograms(self) -> tuple[Histogram, ...]:
-        return self.waits, self.durations, self.attempts, self.silences
+            add_label(self.costs, label, cost)
+        keep_dearest(self.dearest, other.dearest)
+        for name in HISTOGRAMS:
+            getattr(self, name).add(getattr(other, name))
 
     def summary(self) -> dict[str, Json]:
         """In the words of a daily table."""
@@ -241,110 +235,16 @@ class Metrics(NamedTuple):
         }
 
 
-# Folding
+# Bounds
 
 
-def fold(
-    events: Iterable[StoredEvent],
-    agent_types: AgentTypes,
-    slot: Callable[[Micros], SlotKey],
-    queues: Mapping[TaskId, str] = MappingProxyType({}),
-) -> dict[tuple[str, SlotKey], MetricTotals]:
-    """What these events add to each workspace and each slot of time: `utc_date` makes days of them.
-
-    `queues` has the queue of each task whose attempt is completed or failed, as far as that is known.
-    """
-    slots: dict[tuple[str, SlotKey], MetricTotals] = {}
-    # Every event is looked at here, most of them within a few seconds: no slot is shorter than one.
-    of_second: dict[tuple[str, int], MetricTotals] = {}
-    for _, event, _ in events:
-        count = _COUNTED.get(event.event)
-        if count is None and event.event != "task.created":
-            continue
-        workspace, at = event.workspace, event.at
-        second = workspace, at // SECOND
-        if (totals := of_second.get(second)) is None:
-            totals = of_second[second] = slots.setdefault((workspace, slot(at)), MetricTotals())
-        if count is None:
-            totals.created += 1  # a third of all events: their data need not be looked at
-        else:
-            facts = value_of(event.data or "{}")
-            count(totals, event, facts, agent_types.get((workspace, facts.get("agent") or ""), OTHER))
-            if is_of_queue(event) and event.task_id is not None and (queue := queues.get(event.task_id)) is not None:
-                _count(totals.queue_completed if count is _completed else totals.queue_failed, queue, 1)
-    return slots
-
-
-def is_of_queue(event: Event) -> bool:
-    """Whether it is counted by queue: an attempt was completed or failed."""
-    return event.event in _BY_QUEUE
-
-
-Facts = Mapping[str, Any]  # what an event tells besides; one that an older release wrote has fewer
-
-
-def _claimed(totals: MetricTotals, _event: Event, facts: Facts, _agent: str) -> None:
-    """Also a start: one that was a claim at once says how long the task had waited, the others say nothing of it."""
-    if "waited" in facts:
-        totals.waits.observe(facts["waited"])
-
-
-def _ended(totals: MetricTotals, event: Event, facts: Facts, agent: str) -> None:
-    """An attempt is over, however it went."""
-    if "ran" in facts:
-        totals.durations.observe(facts["ran"])
-    if "silent" in facts:
-        totals.silences.observe(facts["silent"])
-    if "cost" in facts:
-        _count(totals.costs, CostLabels(facts["type"], agent, facts.get("model", "")), facts["cost"])
-        if event.task_id is not None:
-            _keep_dear(totals.dearest, {event.task_id: facts["cost"]})
-
-
-def _completed(totals: MetricTotals, event: Event, facts: Facts, agent: str) -> None:
-    _ended(totals, event, facts, agent)
-    _count(totals.completed, facts.get("type", OTHER), 1)
-    _count(totals.ended, agent, 1)
-    totals.latency += facts.get("age", 0)
-    totals.attempts.observe(event.attempt or 0)
-
-
-def _failed(totals: MetricTotals, event: Event, facts: Facts, agent: str) -> None:
-    _ended(totals, event, facts, agent)
-    reason = facts["reason"]
-    _count(totals.failed, reason, 1)
-    _count(totals.ended, agent, 1)
-    _count(totals.errors, agent, 1)
-    if reason in _LOST:
-        _count(totals.heartbeat_misses, agent, 1)
-    if event.status is Status.DEAD_LETTERED:
-        totals.dead_lettered += 1
-        totals.attempts.observe(event.attempt or 0)
-
-
-_COUNTED = {
-    "task.claimed": _claimed,
-    "task.running": _claimed,
-    "task.validating": _ended,
-    "task.completed": _completed,
-    "task.released": _ended,
-    "task.suspended": _ended,
-    "task.cancelled": _ended,
-    "task.batched": _ended,
-    "task.retrying": _failed,
-    "task.dead_lettered": _failed,
-}
-
-_BY_QUEUE = frozenset({"task.completed", "task.retrying", "task.dead_lettered"})
-
-
-def _count(counts: Counter[Any], label: str | CostLabels, number: int) -> None:
+def add_label(counts: Counter[Any], label: str | CostLabels, number: int) -> None:
     if label not in counts and len(counts) >= MOST_LABELS:
         label = OTHER if isinstance(label, str) else CostLabels(OTHER, OTHER, OTHER)
     counts[label] += number
 
 
-def _keep_dear(dearest: Counter[str], more: Mapping[str, int]) -> None:
+def keep_dearest(dearest: Counter[str], more: Mapping[str, int]) -> None:
     """Bounded: a task that costs a little again and again may be left out."""
     dearest.update(more)
     if len(dearest) > 2 * MOST_DEAREST:

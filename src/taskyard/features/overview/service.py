@@ -17,8 +17,8 @@ from taskyard.features.agents.views import AgentView
 from taskyard.features.breakers.service import Breakers
 from taskyard.features.budgets.service import Budgets
 from taskyard.features.metrics import rules as metric_rules
+from taskyard.features.metrics.counting import DAYS, PACE
 from taskyard.features.metrics.rules import TIME_RESOLUTIONS, Histogram, MetricTotals
-from taskyard.features.metrics.service import DAYS, PACE
 from taskyard.features.overview.views import (
     DayMoney,
     OldestReady,

@@ -11,8 +11,9 @@ from taskyard.core.units import DAY, Micros
 from taskyard.definition import fields
 from taskyard.definition.task_fields import TaskSelection
 from taskyard.features.metrics import rules as metric_rules
+from taskyard.features.metrics.counting import DAYS
 from taskyard.features.metrics.rules import MetricTotals
-from taskyard.features.metrics.service import DAYS, DAYS_KEPT
+from taskyard.features.metrics.service import DAYS_KEPT
 from taskyard.features.reports import rules
 from taskyard.features.reports.rules import AttemptFacts, ReportRequest, Row
 from taskyard.features.reports.views import GroupedReport, ReportRow

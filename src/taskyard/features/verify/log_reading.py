@@ -8,8 +8,10 @@ from taskyard.core.changes import StoredEvent
 from taskyard.core.errors import EventsGone
 from taskyard.core.task import TaskId
 from taskyard.core.units import utc_date
-from taskyard.features.metrics.rules import MetricTotals, fold, totals_of
-from taskyard.features.metrics.service import DAYS, MetricCounts
+from taskyard.features.metrics.counting import DAYS
+from taskyard.features.metrics.folding import fold
+from taskyard.features.metrics.rules import MetricTotals, totals_of
+from taskyard.features.metrics.service import MetricCounts
 from taskyard.ledger.ledger import Ledger
 
 PAGE = 2000

@@ -128,21 +128,14 @@ class PostgresTransaction:
     def apply_changes(self, changes: Iterable[Change]) -> None:
         """Write the steps, and the idempotency keys that tasks let go or take by them."""
         changes = list(changes)
-        steps = [self._step(change) for change in changes]
+        chunks, ranks = self._record((change.event, change.after) for change in changes), self._ranks
+        steps = [
+            Step(before, after, ranks.get(before.id, before.rank), chunk, before.lease_expires_at if is_same else None)
+            for (before, after, _, _, is_same), chunk in zip(changes, chunks, strict=True)
+        ]
         self._parts += self.moves.parts(steps, len(self._parts))
         self._write_names(changes)
         self._note_ready_changes(changes)
-
-    def _step(self, change: Change) -> Step:
-        before, after, event, _, lease_unchanged = change
-        chunk = self._record(event, after)
-        return Step(
-            before,
-            after,
-            self._ranks.get(before.id, before.rank),
-            chunk,
-            before.lease_expires_at if lease_unchanged else None,
-        )
 
     def _write_names(self, changes: Sequence[Change]) -> None:
         moved = [
@@ -166,7 +159,7 @@ class PostgresTransaction:
         ready = [task.hot for task in tasks if task.hot.status is Status.READY]
         self._note_ready((hot.lane, (hot.rank, LAST)) for hot in ready)
         self._has_new_tasks = True
-        self._parts += new_task_parts(self.sql, tasks, [self._record(task.event, task.hot) for task in tasks])
+        self._parts += new_task_parts(self.sql, tasks, self._record((task.event, task.hot) for task in tasks))
 
     def restore_tasks(self, tasks: Sequence[TaskCopy]) -> None:
         """Insert tasks of another yard. Their rows name no number of the log: their events come later."""
@@ -207,13 +200,16 @@ class PostgresTransaction:
         if len(chunks) > 1:
             self._planned = {id(event): place for place, chunk in enumerate(chunks, 1) for event in chunk}
 
-    def _record(self, event: Event, hot: Hot) -> int | None:
-        """The chunk of a step's event, if the task's row is to name its number. Others are found by task_event."""
-        if event.task_id != hot.id or hot.version > _STEPS_IN_ROW:
-            return None
-        chunk = self._planned.get(id(event), 1) if self._planned else 1
-        self._recorded[id(event)] = chunk
-        return chunk
+    def _record(self, steps: Iterable[tuple[Event, Hot]]) -> list[int | None]:
+        """The chunk of each step's event, if the task's row is to name its number. Others are found by task_event."""
+        planned, recorded = self._planned, self._recorded
+        chunks: list[int | None] = []
+        for event, hot in steps:
+            chunk = None
+            if event.task_id == hot.id and hot.version <= _STEPS_IN_ROW:
+                chunk = recorded[id(event)] = planned.get(id(event), 1) if planned else 1
+            chunks.append(chunk)
+        return chunks
 
     def add_events(self, events: Iterable[Event]) -> None:
         self._events += events

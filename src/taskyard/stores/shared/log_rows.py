@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import repeat
 from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
-from taskyard.core.changes import Event, StoredEvent
+from taskyard.core.changes import Event, Labels, StoredEvent
 from taskyard.core.json_value import compact
 from taskyard.core.task import FINAL, Status, lone_dag
 
@@ -25,6 +25,10 @@ _FORMAT = 1
 _LONE = 0  # stands for the DAG of a lone task
 _SHORT = 8  # characters in common that are not worth splitting a text for
 _STATUSES = {status.value: status for status in Status}
+# All that is ever read passes these: without the checks of `_make`, which the columns of a row have passed.
+_EVENT: Callable[[Iterable[Any]], Event] = partial(tuple[Any, ...].__new__, Event)
+_STORED: Callable[[Iterable[Any]], StoredEvent] = partial(tuple[Any, ...].__new__, StoredEvent)
+_NO_LABELS = Labels()
 
 
 class LogRow(NamedTuple):
@@ -168,8 +172,10 @@ def decode_row(log_number: int, workspace: str | None, body: str) -> tuple[Store
         strict=True,
     )
     first = event_number(log_number, 0)
-    places: Iterable[int] = read.get("place") or range(number)
-    return tuple(StoredEvent(first + place, Event._make(row)) for place, row in zip(places, rows, strict=True))
+    numbers: Iterable[int] = (
+        [first + place for place in read["place"]] if "place" in read else range(first, first + number)
+    )
+    return tuple(map(_STORED, zip(numbers, map(_EVENT, rows), repeat(_NO_LABELS, number), strict=True)))
 
 
 def _column(read: dict[str, Any], name: str, number: int, default: object = None) -> list[Any]:

@@ -5,7 +5,7 @@ A row of which some owners are gone still has their events: readers ask which ow
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
 
@@ -31,35 +31,31 @@ def owner_of(event: Event) -> str | None:
 
 
 async def events_after(reader: PostgresReader, after: int, limit: int, workspace: str | None) -> list[StoredEvent]:
-    return await _events(reader, "log_rows", after // PLACES, limit, workspace, lambda seq: seq > after)
+    return await _events(reader, limit, workspace, after=after)
 
 
 async def events_below(reader: PostgresReader, end: int, limit: int, workspace: str | None) -> list[StoredEvent]:
     """The events with a lower number, newest first."""
-    return await _events(reader, "last_log_rows", end // PLACES, limit, workspace, lambda seq: seq < end)
+    return await _events(reader, limit, workspace, below=end)
 
 
-async def _events(  # noqa: PLR0917 - each is something else
-    reader: PostgresReader,
-    name: str,
-    number: int,
-    limit: int,
-    workspace: str | None,
-    is_wanted: Callable[[int], bool],
+async def _events(
+    reader: PostgresReader, limit: int, workspace: str | None, *, after: int = -1, below: int | None = None
 ) -> list[StoredEvent]:
     """Read rows of the log until there are enough events."""
     # The horizon is read before the events, and not on one snapshot with them: all events up to it must be visible.
     horizon = await reader.value("log_horizon")
     which = () if workspace is None else (workspace,)
+    name, number, step = ("log_rows", after // PLACES, 1) if below is None else ("last_log_rows", below // PLACES, -1)
     statement = name if workspace is None else f"{name}_of_workspace"
-    step = 1 if name == "log_rows" else -1
+    end = AFTER_ALL if below is None else below
     found: list[StoredEvent] = []
     while len(found) < limit:
         page = await reader.ask(statement, number, horizon, limit, max(_TEXT, _EVENT * limit), *which)
         if not page:
             break
-        read = [stored for stored in await decode_living(reader, page) if is_wanted(stored.seq)]
-        found += sorted(read, key=lambda stored: step * stored.seq)
+        read = [stored for stored in await decode_living(reader, page) if after < stored.seq < end]
+        found += sorted(read, reverse=step < 0)
         number = page[-1][0] + step
     return found[:limit]
 
@@ -105,10 +101,13 @@ async def events_of_tasks(reader: PostgresReader, task_ids: Sequence[TaskId]) ->
 async def decode_living(reader: PostgresReader, page: Sequence[Row]) -> list[StoredEvent]:
     """The events of these rows, without those of owners that are gone."""
     gone = await gone_owners(reader, [(row[0], row[1], row[3]) for row in page if row[2]])
-    found = [(row[0], row[1], stored) for row in page for stored in decode_row(row[0], row[1], row[3])]
-    if not gone:
-        return [stored for *_, stored in found]
-    return [stored for number, workspace, stored in found if (number, workspace, owner_of(stored.event)) not in gone]
+    found: list[StoredEvent] = []
+    for number, workspace, _, body in page:
+        events = decode_row(number, workspace, body)
+        if gone:
+            events = (stored for stored in events if (number, workspace, owner_of(stored.event)) not in gone)
+        found += events
+    return found
 
 
 async def gone_owners(reader: PostgresReader, rows: Sequence[Row]) -> set[Owner]:

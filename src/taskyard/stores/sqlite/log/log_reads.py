@@ -90,8 +90,10 @@ def _numbers_of(connection: apsw.Connection, task_id: TaskId) -> tuple[str, list
 def _decoded(connection: apsw.Connection, found: Iterable[LogText]) -> Iterator[StoredEvent]:
     for first, workspace, is_partly_gone, body in found:
         events = decode_row(log_number(first), workspace, body)
-        gone = gone_owners(connection, first, workspace, body) if is_partly_gone else set[str]()
-        yield from (stored for stored in events if owner_of(stored.event) not in gone)
+        if is_partly_gone:
+            gone = gone_owners(connection, first, workspace, body)
+            events = (stored for stored in events if owner_of(stored.event) not in gone)
+        yield from events
 
 
 def owner_of(event: Event) -> str | None:
