@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -36,7 +37,7 @@ from taskyard.worker.triggers import file_watcher, sources
 
 if TYPE_CHECKING:
     from taskyard.outbound.oidc_provider import OidcProvider
-    from taskyard.server.mounted import Mount
+    from taskyard.server.mounts.mounted import Mount
 
 DEFAULT_URL = "sqlite:///taskyard.db"
 _NO = frozenset({"0", "false", "no", "off"})
@@ -217,25 +218,35 @@ def _oidc_provider(ways: SignInSettings, yard: service.Yard) -> OidcProvider | N
 
 def mcp_mount() -> Mount | None:
     """What answers at /mcp of a server; None without the library of the protocol."""
-    try:
-        from taskyard.mcp.streamable_http import McpMount  # noqa: PLC0415 - the MCP server is an extra
-    except ModuleNotFoundError as missing:
-        if missing.name not in ("mcp", "httptools"):
-            raise
-        return None
-    return McpMount()
+    return _on_demand(_load_mcp_mount, "mcp", "httptools")
+
+
+def _load_mcp_mount() -> Callable[[], Mount]:
+    from taskyard.mcp.streamable_http import McpMount  # noqa: PLC0415 - the MCP server is an extra
+
+    return McpMount
 
 
 def a2a_mount() -> Mount | None:
     """What answers at /a2a of a server; None without the library of the protocol."""
+    return _on_demand(_load_a2a_mount, "a2a", "google.protobuf", "httptools", "httpx", "jsonrpc", "sse_starlette")
+
+
+def _load_a2a_mount() -> Callable[[], Mount]:
+    from taskyard.a2a.a2a_mount import A2aMount  # noqa: PLC0415 - the A2A server is an extra
+
+    return A2aMount
+
+
+def _on_demand(load: Callable[[], Callable[[], Mount]], *libraries: str) -> Mount | None:
+    """What is loaded for its first caller; None where a library is missing, which is found without loading it."""
+    from taskyard.server.mounts.mount_on_demand import MountOnDemand  # noqa: PLC0415 - the server is an extra
+
     try:
-        from taskyard.a2a.a2a_mount import A2aMount  # noqa: PLC0415 - the A2A server is an extra
-    except ModuleNotFoundError as missing:
-        libraries = ("a2a", "google", "httptools", "httpx", "jsonrpc", "sse_starlette")
-        if (missing.name or "").partition(".")[0] not in libraries:
-            raise
-        return None
-    return A2aMount()
+        has_all = all(find_spec(each) is not None for each in libraries)
+    except ModuleNotFoundError:  # a package around one
+        has_all = False
+    return MountOnDemand(load) if has_all else None
 
 
 async def serve_mcp(yard: service.Yard, *, role: str = "all", agent: str | None = None) -> None:

@@ -103,7 +103,7 @@ class A2aMount:
             raise HTTPException(404, OFF)
         await self._router({**scope}, receive, send)
 
-    def refusal(self, path: str, error: InvalidInput) -> tuple[int, dict[str, Any]]:
+    async def refusal(self, path: str, error: InvalidInput) -> tuple[int, dict[str, Any]]:
         is_of_another_type = error.facts["field"] == "content-type"
         if path == A2A_RPC.path:
             code = JSON_RPC_ERROR_CODE_MAP[ContentTypeNotSupportedError if is_of_another_type else JSONParseError]

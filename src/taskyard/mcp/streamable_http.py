@@ -88,7 +88,7 @@ class McpMount:
         else:
             await self._stream(self._sessions, scope, receive, send)
 
-    def refusal(self, path: str, error: InvalidInput) -> tuple[int, dict[str, Any]]:  # noqa: ARG002 - it has one path
+    async def refusal(self, path: str, error: InvalidInput) -> tuple[int, dict[str, Any]]:  # noqa: ARG002 - one path
         refused = {"code": PARSE_ERROR, "message": str(error)}
         return 400, {"jsonrpc": "2.0", "id": None, "error": refused}
 

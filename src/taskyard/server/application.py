@@ -19,7 +19,7 @@ from taskyard.server.access.oidc_sign_in import CallbackRoute, StartRoute
 from taskyard.server.access_log import AccessLog
 from taskyard.server.issuer import MetadataRoute
 from taskyard.server.live.connections import Live
-from taskyard.server.mounted import Mount, mount_routes
+from taskyard.server.mounts.mounted import Mount, mount_routes
 from taskyard.server.pages.dashboard_files import BUILT, PageRoute, Pages
 from taskyard.server.pages.manual import manual
 from taskyard.server.routes import (

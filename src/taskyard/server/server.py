@@ -23,7 +23,7 @@ from taskyard.server.access.trusted_proxy import PeerAddress, TrustedProxy
 from taskyard.server.application import application
 from taskyard.server.http_protocol import BoundedProtocol
 from taskyard.server.live.connections import Live
-from taskyard.server.mounted import Mount
+from taskyard.server.mounts.mounted import Mount
 from taskyard.server.otel_metrics import export_metrics
 from taskyard.server.yards import Yards
 from taskyard.yard import Yard

@@ -36,7 +36,7 @@ from taskyard.yard import Yard
 
 if TYPE_CHECKING:
     from taskyard.outbound.oidc_provider import OidcProvider
-    from taskyard.server.mounted import Mount
+    from taskyard.server.mounts.mounted import Mount
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
 GIVEN_ONCE = ("host", "origin", "authorization", "content-type", "content-length", "cookie", "sec-fetch-site")

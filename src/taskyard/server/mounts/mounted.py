@@ -59,7 +59,7 @@ class Mount(Protocol):
         """Answer a caller who was let through: `shown` is the text of their token."""
         ...
 
-    def refusal(self, path: str, error: InvalidInput) -> tuple[int, dict[str, Any]]:
+    async def refusal(self, path: str, error: InvalidInput) -> tuple[int, dict[str, Any]]:
         """The status and the document that the protocol has for a body that cannot be read."""
         ...
 
@@ -113,7 +113,7 @@ class _Guarded:
             try:
                 body = await self._read(asked, call)
             except InvalidInput as error:
-                status, document = mount.refusal(scope["path"], error)
+                status, document = await mount.refusal(scope["path"], error)
                 await Response(compact(document), status, media_type="application/json")(scope, receive, send)
                 return
             receive = _again(await asked.body(), receive)

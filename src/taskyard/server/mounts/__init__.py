@@ -1,0 +1,1 @@
+"""Protocols of their own under paths of the server."""
