@@ -118,6 +118,32 @@ async def test_a_signal_that_nobody_asked_for_is_sent_as_json(yard: Yard, opened
     assert (await yard.get(task.id)).status.value == "ready"
 
 
+async def test_a_task_that_asks_is_answered_where_it_is_looked_at(yard: Yard, opened: Opened):
+    asked = await given_a_question(yard)
+    async with opened() as seen:
+        await seen.press("2", "enter")
+        assert {"Answer", "Decide"} & seen.keys() == {"Answer"}
+        assert "Ship it?" in await seen.press("w")
+        fill(seen, n0=0)
+        await seen.press("ctrl+s")
+        assert {"Answer", "Decide"} & seen.keys() == set()
+
+    assert await answer_of(yard, asked) == ("human:ada", True)
+
+
+async def test_a_dead_letter_is_decided_where_it_is_looked_at(yard: Yard, opened: Opened):
+    held = await given_a_dead_letter(yard)
+    async with opened() as seen:
+        await seen.press("2", "enter")
+        assert {"Answer", "Decide"} & seen.keys() == {"Decide"}
+        await seen.press("x")
+        fill(seen, n0=0, n1="the network is back")
+        await seen.press("ctrl+s")
+        assert {"Answer", "Decide"} & seen.keys() == set()
+
+    assert (await yard.get(held.id)).status.value == "ready"
+
+
 async def test_a_dead_letter_is_decided_with_a_reason(yard: Yard, opened: Opened):
     held = await given_a_dead_letter(yard)
     async with opened() as seen:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -11,14 +10,11 @@ from textual.widgets import DataTable, Static
 
 from taskyard.api import calls
 from taskyard.cli.terminal import Text, approval_cells
-from taskyard.core.json_value import Json
 from taskyard.features.approvals.views import Approval
-from taskyard.tui.form_dialog import FormDialog
+from taskyard.tui.person_forms import answer_form, question_text
 from taskyard.tui.row_table import RowTable
 from taskyard.tui.terminal_session import TerminalSession
 from taskyard.tui.yard_screen import TaskChosen, YardScreen
-
-SIGNAL: Json = {"title": "data of the signal, as JSON", "default": True}
 
 
 class ApprovalsScreen(YardScreen):
@@ -52,38 +48,12 @@ class ApprovalsScreen(YardScreen):
         self.post_message(TaskChosen(str(chosen.row_key.value).partition(" ")[0]))
 
     def action_answer(self) -> None:
-        if (approval := self._chosen()) is None:
-            return
-
-        async def send(answer: Json) -> None:
-            # The wait that was looked at is answered, and no later one of the same name.
-            if approval.question is None:
-                await self.yard.signal(
-                    approval.task.id, approval.signal, answer, sent_by=self.session.by, wait=approval.wait
-                )
-            else:
-                await self.yard.approvals.answer(
-                    approval.task.id, approval.signal, answer, wait=approval.wait, by=self.session.by
-                )
-
-        schema = SIGNAL if approval.question is None else approval.question.answer_schema
-        self.open_form(FormDialog(f"{approval.signal} of {approval.task.id}", _question(approval), schema, send))
+        if (approval := self._chosen()) is not None:
+            self.open_form(answer_form(self.session, approval))
 
     def _chosen(self) -> Approval | None:
         return self._waiting.get(self.query_one(RowTable).chosen or "")
 
     def _show_question(self) -> None:
         approval = self._chosen()
-        self.show_text("#question", Text() if approval is None else _question(approval))
-
-
-def _question(approval: Approval) -> Text:
-    question = approval.question
-    if question is None:
-        return Text(f"It waits for the signal {approval.signal}.")
-    text = Text(question.text)
-    if question.context is not None:
-        context = question.context
-        shown = context if isinstance(context, str) else json.dumps(context, ensure_ascii=False, indent=2)
-        text.append(f"\n{shown}", style="dim")
-    return text.append(f"\nasked by {question.asked_by}", style="dim")
+        self.show_text("#question", Text() if approval is None else question_text(approval))

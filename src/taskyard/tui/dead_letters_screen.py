@@ -10,23 +10,11 @@ from textual.widgets import DataTable, Static
 
 from taskyard.api import calls
 from taskyard.cli.terminal import Text, counted, dead_letter_cells
-from taskyard.core.json_value import Json
-from taskyard.features.dead_letters.service import RESOLUTIONS
 from taskyard.features.dead_letters.views import DeadLetter
-from taskyard.tui.form_dialog import FormDialog
+from taskyard.tui.person_forms import decision_form
 from taskyard.tui.row_table import RowTable
 from taskyard.tui.terminal_session import TerminalSession
 from taskyard.tui.yard_screen import TaskChosen, YardScreen
-
-DECISION: Json = {
-    "type": "object",
-    "properties": {
-        "resolution": {"enum": list(RESOLUTIONS)},
-        "reason": {"type": "string", "description": "kept with the decision"},
-        "spec": {"type": "object", "description": "with modify_and_retry: the changed fields, as JSON"},
-    },
-    "required": ["resolution", "reason"],
-}
 
 
 class DeadLettersScreen(YardScreen):
@@ -56,20 +44,5 @@ class DeadLettersScreen(YardScreen):
 
     def action_resolve(self) -> None:
         letter = self._letters.get(self.query_one(RowTable).chosen or "")
-        if letter is None:
-            return
-
-        async def send(answer: Json) -> None:
-            assert isinstance(answer, dict)
-            spec = answer.get("spec")
-            await self.yard.dead_letters.resolve(
-                letter.task.id,
-                str(answer["resolution"]),
-                by=self.session.by,
-                note=str(answer["reason"]),
-                spec=spec if isinstance(spec, dict) else None,
-            )
-
-        last = letter.task.attempts[-1].error if letter.task.attempts else None
-        about = Text.assemble(letter.task.title or letter.task.type, (f"\n{letter.dead.reason}: {last or ''}", "dim"))
-        self.open_form(FormDialog(f"Decide {letter.task.id}", about, DECISION, send))
+        if letter is not None:
+            self.open_form(decision_form(self.session, letter))

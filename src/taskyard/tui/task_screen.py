@@ -15,10 +15,14 @@ from taskyard.cli.terminal import Text, attempt_cells, facts_of, one_line, state
 from taskyard.core.changes import StoredEvent
 from taskyard.core.errors import TaskyardError
 from taskyard.core.json_value import Json
+from taskyard.core.task import Status
 from taskyard.core.units import to_iso
+from taskyard.features.approvals.views import Approval
+from taskyard.features.dead_letters.views import DeadLetter
 from taskyard.features.streams.views import StreamedChunk, words_of
 from taskyard.features.tasks.views import Details
 from taskyard.tui.form_dialog import FormDialog
+from taskyard.tui.person_forms import answer_form, decision_form
 from taskyard.tui.row_table import RowTable
 from taskyard.tui.terminal_session import TerminalSession
 from taskyard.tui.yard_screen import DagChosen, DetailScreen, indented
@@ -46,17 +50,26 @@ class TaskScreen(DetailScreen):
         Binding("a", "pane('attempts')", "Attempts", show=False),
         Binding("e", "pane('events')", "Events", show=False),
         Binding("o", "pane('output')", "Live output", show=False),
+        Binding("w", "answer", "Answer"),
+        Binding("x", "resolve", "Decide"),
         Binding("g", "graph", "DAG"),
         Binding("c", "cancel", "Cancel"),
         Binding("u", "rerun", "Do again"),
         Binding("i", "priority", "Priority"),
     ]
-    CALLS = {"cancel": calls.CANCEL, "rerun": calls.RERUN, "priority": calls.PRIORITY}  # noqa: RUF012 - a constant
+    CALLS = {  # noqa: RUF012 - a constant
+        "answer": calls.ANSWER,
+        "resolve": calls.RESOLVE,
+        "cancel": calls.CANCEL,
+        "rerun": calls.RERUN,
+        "priority": calls.PRIORITY,
+    }
 
     def __init__(self, session: TerminalSession, task_id: str) -> None:
         super().__init__(session)
         self.task_id = task_id
         self._details: Details | None = None
+        self._waits: list[Approval] = []  # for a person's word
         self._written = Text()
 
     def body(self) -> ComposeResult:
@@ -76,6 +89,8 @@ class TaskScreen(DetailScreen):
 
     async def read(self) -> None:
         task = self._details = await self.yard.get(self.task_id)
+        self._waits = await self.yard.approvals.list(task_id=self.task_id)
+        self.refresh_bindings()
         because = (await self.yard.why(self.task_id)).words
         events = await self.yard.events(task_id=self.task_id)
         now = self.yard.now()
@@ -89,6 +104,22 @@ class TaskScreen(DetailScreen):
 
     def action_pane(self, name: str) -> None:
         self.query_one(TabbedContent).active = name
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Answer and Decide are offered where the task waits for that, and to whom may do so."""
+        is_needed = {"answer": bool(self._waits), "resolve": self._letter() is not None}.get(action, True)
+        return is_needed and super().check_action(action, parameters)
+
+    def action_answer(self) -> None:
+        self.open_form(answer_form(self.session, self._waits[0]))
+
+    def action_resolve(self) -> None:
+        if (letter := self._letter()) is not None:
+            self.open_form(decision_form(self.session, letter))
+
+    def _letter(self) -> DeadLetter | None:
+        task = self._details
+        return None if task is None or task.status is not Status.DEAD_LETTERED else DeadLetter(task)
 
     def action_graph(self) -> None:
         if self._details is not None:
