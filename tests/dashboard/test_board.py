@@ -132,6 +132,8 @@ def test_a_card_is_moved_by_keys(visit: Visit, yard: SyncYard):
     press("Enter")
 
     expect(names(visit, "Ready")).to_have_text(["Card B", "Card A", "Card C"])
+    # The page shows a move before the server has stored it.
+    expect(visit.page.locator(".toast")).to_contain_text(f"taskyard priority {first}")
     assert 30 < yard.get(first).priority < 80
 
 
