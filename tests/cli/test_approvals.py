@@ -66,7 +66,7 @@ def test_without_a_terminal_the_answer_is_data(taskyard: Command, url: str) -> N
     ("typed", "answer"),
     [
         (
-            ["Abbey Road", "3", "yes", "2", '["a"]', "9.5", "quiet"],
+            ["Abbey Road", "3", "yes", "2", '["a"]', "yes", "9.5", "quiet"],
             {
                 "street": "Abbey Road",
                 "floor": 3,
@@ -79,7 +79,7 @@ def test_without_a_terminal_the_answer_is_data(taskyard: Command, url: str) -> N
         ),
         (
             ["", "Abbey Road", "third", "3", "perhaps", "n", "3", "0", "1", "[", "", "", ""],
-            {"street": "Abbey Road", "floor": 3, "lift": False, "size": "small", "more": {}},
+            {"street": "Abbey Road", "floor": 3, "lift": False, "size": "small"},
         ),
     ],
 )
@@ -88,4 +88,26 @@ def test_a_terminal_is_asked_field_by_field_until_each_is_right(typed: list[str]
 
     assert Prompts(lambda _: next(left), complaints.append).value(ADDRESS, "answer") == answer
     assert list(left) == []
-    assert bool(complaints) == (len(typed) > 7)
+    assert bool(complaints) == (len(typed) > 8)
+
+
+def test_a_terminal_shows_titles_of_choices_and_leaves_out_what_may_be_left_out() -> None:
+    window: Any = {
+        "type": "object",
+        "title": "Window",
+        "properties": {"start": {"type": "string"}},
+        "required": ["start"],
+    }
+    region: Any = {"oneOf": [{"const": "eu", "title": "Europe"}, {"const": 2}]}
+    schema: Any = {"type": "object", "properties": {"region": region, "window": window}, "required": ["region"]}
+    labels, complaints = list[str](), list[str]()
+
+    def answered_with(*typed: str) -> Any:
+        left = iter(typed)
+        return Prompts(lambda label: (labels.append(label), next(left))[1], complaints.append).value(schema, "answer")
+
+    assert answered_with("1", "") == {"region": "eu"}
+    assert answered_with("2", "perhaps", "y", "09:30") == {"region": 2, "window": {"start": "09:30"}}
+    assert "1. Europe\n  2. 2" in labels[0]
+    assert labels[1] == "Fill in Window? (yes/no)"
+    assert complaints == ["  type yes or no"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -34,12 +35,12 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def given_a_question(yard: SyncYard, **more: Any) -> str:
+def given_a_question(yard: SyncYard, answer_schema: dict[str, Any] = SCHEMA, **more: Any) -> str:
     yard.agents.register("deployer", max_concurrent_tasks=9)
     yard.enqueue("deploy", title="Release 2.4")
     (held,) = yard.claim("deployer", start=True)
     yard.attempts.ask(
-        held.id, held.lease, "release", "May I release it?", answer_schema=SCHEMA, timeout_sec=7200, **more
+        held.id, held.lease, "release", "May I release it?", answer_schema=answer_schema, timeout_sec=7200, **more
     )
     return held.id
 
@@ -61,15 +62,17 @@ def test_a_form_is_filled_in_corrected_and_sent(visit: Visit, yard: SyncYard):
     visit.sees("asked by deployer")
     visit.sees('{"approved":false,"channel":"canary"}')
 
-    visit.button("Send the answer").click()
-    expect(visit.main.get_by_role("alert")).to_contain_text("Fill in what is needed")
-    expect(visit.main.get_by_label("Yes")).to_be_focused()  # the first field that is wrong
-    fill_in(visit)
     visit.main.get_by_label("Start").fill("soon")
     visit.button("Send the answer").click()
-    expect(visit.main.get_by_text("does not match")).to_be_visible()
-    expect(visit.main.get_by_label("Start")).to_be_focused()
+    expect(visit.main.get_by_role("alert")).to_contain_text("Correct what is marked")
+    expect(visit.main.get_by_text("is needed")).to_have_count(2)  # and what else is wrong is said with it
+    expect(visit.main.get_by_text("must match")).to_be_visible()
     expect(visit.main.get_by_label("Start")).to_have_attribute("aria-invalid", "true")
+    expect(visit.main.get_by_label("Yes")).to_be_focused()  # the first field that is wrong
+    fill_in(visit)
+    visit.button("Send the answer").click()
+    expect(visit.main.get_by_text("is needed")).to_have_count(0)
+    expect(visit.main.get_by_label("Start")).to_be_focused()
     assert yard.get(task).status == "pending"
     visit.main.get_by_label("Start").fill("09:30")
     visit.page.keyboard.press("Enter")
@@ -79,6 +82,63 @@ def test_a_form_is_filled_in_corrected_and_sent(visit: Visit, yard: SyncYard):
     assert question is not None
     assert question.answered is not None
     assert question.answered.data == ANSWER
+
+
+EVERY_KIND: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "share": {"type": "integer", "maximum": 100},
+        "price": {"type": "number"},
+        "mail": {"type": "string", "format": "email"},
+        "day": {"type": "string", "format": "date"},
+        "region": {"oneOf": [{"const": "eu", "title": "Europe"}, {"const": "us", "title": "America"}]},
+        "hosts": {"type": "array", "items": {"type": "string", "minLength": 2}, "uniqueItems": True},
+        "steps": {"type": "array", "items": {"type": "object", "properties": {"what": {"type": "string"}}}},
+        "plan": {"type": "string", "format": "binary"},
+        "extra": {"type": "object"},
+    },
+    "required": ["region", "plan"],
+}
+WRONG = {
+    "Share": ("500", "must be at most 100"),
+    "Price": ("cheap", "must be a number"),
+    "Mail": ("nobody", "must be a mail address"),
+    "Hosts 1": ("w", "must have at least 2 characters"),
+    "Extra": ("{", "must be an object"),
+}
+
+
+def test_every_kind_of_field_says_what_is_wrong_with_it(visit: Visit, yard: SyncYard):
+    task = given_a_question(yard, answer_schema=EVERY_KIND)
+    visit.open("/approvals", "Approvals")
+    visit.button("Add").first.click()
+    for label, (typed, _) in WRONG.items():
+        visit.main.get_by_label(label, exact=label == "Hosts 1").fill(typed)
+    visit.button("Send the answer").click()
+
+    for label, (_, words) in WRONG.items():
+        field = visit.main.get_by_label(label, exact=label == "Hosts 1")
+        expect(field).to_have_accessible_description(re.compile(words))
+    for label in ("Region", "Plan"):
+        expect(visit.main.get_by_label(label)).to_have_accessible_description(re.compile("is needed"))
+    for label, typed in (("Share", "5"), ("Price", "2.5"), ("Mail", "ada@example.org"), ("Extra", "{}")):
+        visit.main.get_by_label(label).fill(typed)
+    visit.main.get_by_label("Hosts 1", exact=True).fill("web")
+    visit.main.get_by_label("Day").fill("2026-03-01")
+    visit.main.get_by_label("Region").select_option(label="Europe")
+    visit.main.get_by_label("Plan").set_input_files({"name": "plan.txt", "mimeType": "text/plain", "buffer": b"go"})
+    visit.button("Send the answer").click()  # once the file is stored: until then nothing can be sent
+
+    expect(visit.main.get_by_text("May I release it?")).to_have_count(0)
+    question = yard.approvals.get(task, "release").question
+    assert question is not None
+    assert question.answered is not None
+    given: Any = question.answered.data
+    assert given.pop("plan").startswith("artifact:")
+    assert given == {
+        "share": 5, "price": 2.5, "mail": "ada@example.org", "hosts": ["web"], "day": "2026-03-01", "region": "eu",
+        "extra": {},
+    }  # fmt: skip
 
 
 def link_to(place: Place, yard: SyncYard, task: str) -> str:

@@ -14,6 +14,7 @@ from tests.mcp.test_tasks_extension import fastmcp
 from tests.worker.conftest import working
 from tests.yards import given_a_running_task
 
+CHOICES: dict[str, Any] = {"oneOf": [{"const": "eu", "title": "Europe"}, {"const": "us", "title": "America"}]}
 NESTED = {"type": "object", "properties": {"items": {"type": "array", "items": {"type": "integer"}}}}
 PLAIN = {"type": "object", "properties": {"version": {"type": "string"}}, "required": ["version"]}
 
@@ -38,6 +39,12 @@ PLAIN = {"type": "object", "properties": {"version": {"type": "string"}}, "requi
             {"type": "object", "properties": {"answer": {"type": "integer"}}, "required": ["answer"]},
             {"answer": 3},
             3,
+        ),
+        (
+            {"answer_schema": {"type": "object", "properties": {"region": CHOICES}}},
+            {"type": "object", "properties": {"region": {"type": "string", **CHOICES}}},
+            {"region": "eu"},
+            {"region": "eu"},
         ),
         (
             {"answer_schema": NESTED},

@@ -73,7 +73,7 @@ export async function storeFile(file: File): Promise<string> {
     throw new Unreachable();
   });
   if (!response.ok) throw await refusalOf(response);
-  return ((await response.json()) as { reference: string }).reference;
+  return ((await response.json()) as Shapes["Artifact"]).ref;
 }
 
 export function signal(via: Api, taskId: string, name: string, data: unknown): Promise<unknown> {

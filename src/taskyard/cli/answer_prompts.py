@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import NamedTuple
 
 import typer
 
-from taskyard.core.json_value import Json
+from taskyard.core.json_value import Json, compact
 from taskyard.visible_text import visible
 
 Ask = Callable[[str], str]
 _YES = {"y": True, "yes": True, "true": True, "n": False, "no": False, "false": False}
+
+
+class TitledChoice(NamedTuple):
+    value: Json
+    title: str
 
 
 def _prompt(label: str) -> str:
@@ -29,7 +35,8 @@ class Prompts:
         """One value. Where nothing is typed, a default is taken, or the prompt is repeated if the value is required."""
         rules = schema if isinstance(schema, dict) else {}
         if rules.get("type") == "object" and isinstance(rules.get("properties"), dict):
-            return self._object(rules)
+            is_left_out = not required and not self._is_wanted(_label(rules, name, []))
+            return None if is_left_out else self._object(rules)
         choices = choices_of(rules)
         label = _label(rules, name, choices)
         while True:
@@ -43,6 +50,14 @@ class Prompts:
             except (ValueError, KeyError):
                 self._say(f"  {wanted_words(rules.get('type'), choices)}")
 
+    def _is_wanted(self, label: str) -> bool:
+        """Whether a part that may be left out is to be filled in; nothing typed leaves it out."""
+        while True:
+            try:
+                return _YES[self._ask(visible(f"Fill in {label}? (yes/no)")).strip().lower() or "no"]
+            except KeyError:
+                self._say(f"  {wanted_words('boolean', [])}")
+
     def _object(self, schema: dict[str, Json]) -> dict[str, Json]:
         properties, required = schema["properties"], schema.get("required")
         needed = required if isinstance(required, list) else []
@@ -54,23 +69,37 @@ class Prompts:
         return found
 
 
-def choices_of(rules: dict[str, Json]) -> list[Json]:
-    """The values of which one is to be chosen; empty where anything may be typed."""
-    listed = rules.get("enum")
-    return listed if isinstance(listed, list) else []
+def choices_of(rules: dict[str, Json]) -> list[TitledChoice]:
+    """What is to be chosen from; empty where anything may be typed."""
+    listed, titled = rules.get("enum"), rules.get("oneOf")
+    if isinstance(listed, list):
+        return [TitledChoice(each, words_of(each)) for each in listed]
+    options = [each for each in titled if isinstance(each, dict)] if isinstance(titled, list) else []
+    if not options or options != titled or any("const" not in each for each in options):
+        return []
+    return [TitledChoice(each["const"], str(each.get("title") or words_of(each["const"]))) for each in options]
 
 
-def _label(rules: dict[str, Json], name: str, choices: list[Json]) -> str:
+def words_of(value: Json) -> str:
+    """A value as a person reads it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else compact(value)
+
+
+def _label(rules: dict[str, Json], name: str, choices: list[TitledChoice]) -> str:
     title = str(rules.get("title") or name)
-    options = "".join(f"\n  {number}. {choice}" for number, choice in enumerate(choices, 1))
+    options = "".join(f"\n  {number}. {choice.title}" for number, choice in enumerate(choices, 1))
     if choices:
         return f"{title}{options}\nNumber"
-    hint = {"boolean": " (yes/no)", "array": " (JSON)", "object": " (JSON)", "integer": " (whole number)"}
+    hint = {"boolean": " (yes/no)", "array": " (JSON)", "integer": " (whole number)"}
+    if rules.get("type") == "object" and "properties" not in rules:
+        return f"{title} (JSON)"
     return f"{title}{hint.get(str(rules.get('type')), '')}"
 
 
-def _chosen(text: str, choices: list[Json]) -> Json:
-    return {str(number): choice for number, choice in enumerate(choices, 1)}[text]
+def _chosen(text: str, choices: list[TitledChoice]) -> Json:
+    return {str(number): choice.value for number, choice in enumerate(choices, 1)}[text]
 
 
 def typed_value(text: str, kind: Json) -> Json:
@@ -88,7 +117,7 @@ def typed_value(text: str, kind: Json) -> Json:
             return json.loads(text)
 
 
-def wanted_words(kind: Json, choices: list[Json]) -> str:
+def wanted_words(kind: Json, choices: list[TitledChoice]) -> str:
     """What to type instead."""
     if choices:
         return f"type a number from 1 to {len(choices)}"

@@ -51,9 +51,9 @@ def form_of(approval: Approval) -> Form:
     if not isinstance(schema, dict):
         return _as_text(question.text, {})
     if schema.get("type") == "object":
-        properties = schema.get("properties")
-        fits = isinstance(properties, dict) and bool(properties) and all(map(_is_plain, properties.values()))
-        shown = {name: schema[name] for name in _OF_FORMS if name in schema}
+        properties = _plain_members(schema.get("properties"))
+        fits = bool(properties) and all(map(_is_plain, properties.values()))
+        shown = {name: schema[name] for name in _OF_FORMS if name in schema} | {"properties": properties}
         return Form(question.text, shown) if fits else _as_text(question.text, schema)
     return (
         Form(question.text, _wrapped(_plain(schema)), is_wrapped=True)
@@ -62,13 +62,21 @@ def form_of(approval: Approval) -> Form:
     )
 
 
+def _plain_members(properties: Json) -> dict[str, Any]:
+    members = properties if isinstance(properties, dict) else {}
+    return {name: _plain(each) if isinstance(each, dict) else each for name, each in members.items()}
+
+
 def _plain(schema: dict[str, Json]) -> dict[str, Json]:
-    """A list of choices with the type that a form wants to be named."""
-    choices = schema.get("enum")
-    if "type" in schema or not isinstance(choices, list) or not choices:
+    """A list of choices, with titles or without, with the type that a form wants to be named."""
+    if "type" in schema:
         return schema
-    kinds = {type(each) for each in choices}
-    return {"type": "string", **schema} if kinds == {str} else schema
+    choices = schema.get("enum")
+    options = schema.get("oneOf")
+    if isinstance(options, list):
+        choices = [each.get("const") if isinstance(each, dict) else None for each in options]
+    is_text = isinstance(choices, list) and bool(choices) and all(isinstance(each, str) for each in choices)
+    return {"type": "string", **schema} if is_text else schema
 
 
 def _wrapped(schema: dict[str, Json]) -> dict[str, Any]:

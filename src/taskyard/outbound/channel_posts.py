@@ -54,10 +54,10 @@ async def post(
     if rules.is_webhook(target):
         body = compact(notification.message(workspace)).encode()
         await _webhooks().send_webhook(
-            target, secret, notification.id, body, now=now, permitted=permitted, lookup=lookup
+            target, secret, notification.sent_id, body, now=now, permitted=permitted, lookup=lookup
         )
         return
-    message = channels.message(target, Words(notification.id, notification.title, notification.text))
+    message = channels.message(target, Words(notification.sent_id, notification.title, notification.text))
     if isinstance(message, Mail):
         await mail.send(message, permitted=permitted, lookup=lookup)
     else:

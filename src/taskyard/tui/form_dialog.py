@@ -13,13 +13,14 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Button, Footer, Input, Select, Static, TextArea
 
-from taskyard.cli.answer_prompts import choices_of, typed_value, wanted_words
+from taskyard.cli.answer_prompts import TitledChoice, choices_of, typed_value, wanted_words, words_of
 from taskyard.cli.terminal import Text
 from taskyard.core.errors import InvalidInput, TaskyardError
 from taskyard.core.json_value import Json, compact
 from taskyard.visible_text import visible
 
 Send = Callable[[Json], Awaitable[object]]
+YES_OR_NO = [TitledChoice(value, words_of(value)) for value in (True, False)]
 LINES = ("string", "integer", "number")
 
 
@@ -38,23 +39,23 @@ class FormField(NamedTuple):
         return f"{title}{' *' if self.is_required else ''}{more}"
 
     @property
-    def choices(self) -> list[Json]:
-        return choices_of(self.rules) or ([True, False] if self.rules.get("type") == "boolean" else [])
+    def choices(self) -> list[TitledChoice]:
+        return choices_of(self.rules) or (YES_OR_NO if self.rules.get("type") == "boolean" else [])
 
     @property
     def _prefilled(self) -> str:
         default = self.rules.get("default")
         if default is None:
             return ""
-        return visible(_words(default) if self.rules.get("type") in LINES else compact(default))
+        return visible(words_of(default) if self.rules.get("type") in LINES else compact(default))
 
     def widget(self, number: int) -> Widget:
         place = f"field-{number}"
         if self.choices:
-            options = [(Content(visible(_words(choice))), index) for index, choice in enumerate(self.choices)]
+            options = [(Content(visible(choice.title)), index) for index, choice in enumerate(self.choices)]
             default = self.rules.get("default")
             # True is 1 to Python, and not to JSON.
-            chosen = [index for index, choice in enumerate(self.choices) if compact(choice) == compact(default)]
+            chosen = [index for index, choice in enumerate(self.choices) if compact(choice.value) == compact(default)]
             value = chosen[0] if chosen and "default" in self.rules else Select.NULL
             choices: Any = options
             return Select(choices, value=value, prompt="choose", id=place, compact=True)
@@ -68,7 +69,7 @@ class FormField(NamedTuple):
             case Select():
                 index = cast("Select[int]", widget).value
                 typed = "" if index is Select.NULL else "chosen"
-                found = self.choices[index] if isinstance(index, int) else None
+                found = self.choices[index].value if isinstance(index, int) else None
             case Input():
                 typed, found = widget.value.strip(), None
             case TextArea():
@@ -154,9 +155,3 @@ class FormDialog(ModalScreen[bool]):
         if self._fields[0].name is None:
             return filled[0][1][0]
         return {str(name): values[0] for name, values in filled if values}
-
-
-def _words(value: Json) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return value if isinstance(value, str) else compact(value)

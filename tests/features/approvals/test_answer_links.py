@@ -182,6 +182,20 @@ async def test_people_are_reminded_until_somebody_answers(yard: Yard, receiver: 
     assert await yard.store.records("notification") == []
 
 
+async def test_a_reminder_is_not_taken_for_the_one_before_it(yard: Yard, receiver: Receiver, clock: ManualClock):
+    """Receivers take what has the same id once."""
+    await yard.notifications.set("ops", receiver.url, events=["approval_wanted"], every_sec=600)
+    await asked(yard)
+
+    for _ in range(3):
+        await yard.host.run_outbox()
+        clock.advance(seconds=600)
+
+    first, *_ = heard = [each.headers["webhook-id"] for each in receiver.received]
+    assert heard == [first, f"{first}~1", f"{first}~2"]
+    assert [each.json["id"] for each in receiver.received] == heard
+
+
 async def test_somebody_else_hears_of_it_when_nobody_answers_for_long(
     yard: Yard, receiver: Receiver, clock: ManualClock
 ):

@@ -4,7 +4,7 @@ export const approvals = {
   "It is not whole, its question is answered, or its time is over. Sign in to the yard to see what waits for you.":
     "Er ist unvollständig, seine Frage ist beantwortet, oder seine Zeit ist um. Melden Sie sich am Yard an, um zu sehen, was auf Sie wartet.",
   "asked by {who}": "gefragt von {who}",
-  "since {ago}": "gestellt {ago}",
+  "asked {ago}": "gestellt {ago}",
   "gives up {ago}": "Frist endet {ago}",
   "Your answer is recorded as {recipient}. This link takes one answer.":
     "Ihre Antwort wird unter {recipient} gespeichert. Dieser Link nimmt eine Antwort an.",
@@ -15,7 +15,7 @@ export const approvals = {
   "Nobody waits for you": "Niemand wartet auf Sie",
   "A handler asks with {call}. Its task is listed here until somebody answers, from here or from a shell:":
     "Ein Handler fragt mit {call}. Seine Aufgabe steht hier, bis jemand antwortet, von hier oder in der Shell:",
-  "waits for {signal} since {ago}": "wartet auf {signal}, Beginn {ago}",
+  "has waited {time} for {signal}": "wartet seit {time} auf {signal}",
   "for {people}": "für {people}",
   "Answered: the task goes on": "Beantwortet: Die Aufgabe geht weiter",
   "what there is to decide on": "worüber zu entscheiden ist",
@@ -30,6 +30,7 @@ export const approvals = {
   "{name} is stored.": "{name} ist gespeichert.",
   "Sign in to send a file.": "Melden Sie sich an, um eine Datei zu senden.",
   "A text, or any value in JSON.": "Ein Text oder ein beliebiger JSON-Wert.",
+  "An object in JSON.": "Ein JSON-Objekt.",
   "Remove {title} {number}": "{title} {number} entfernen",
   "what the agent shows beside the question": "was der Agent zur Frage zeigt",
   "When the time is over, the answer is {answer}.": "Wenn die Zeit um ist, lautet die Antwort {answer}.",

@@ -60,7 +60,7 @@ export const figures = {
   "No task of {type} was put in within {days|# day|# days}":
     "Binnen {days|# Tag|# Tagen} wurde keine Aufgabe vom Typ {type} eingereiht",
   Variants: "Varianten",
-  "{tasks|# task|# tasks} since {ago}": "{tasks|# Aufgabe|# Aufgaben}, Beginn {ago}",
+  "{tasks|# task|# tasks} in {time}": "{tasks|# Aufgabe|# Aufgaben} in {time}",
   "the newest are counted": "die neuesten zählen",
   "Means, with 95 % intervals": "Mittelwerte mit 95-%-Intervallen",
   Share: "Anteil",

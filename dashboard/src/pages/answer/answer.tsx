@@ -59,7 +59,7 @@ function Shown({ link, asked }: { link: string; asked: LinkedQuestion }) {
       <h1>{task_title === "" ? task_type : task_title}</h1>
       <p className="answer-facts quiet">
         <span>{say("asked by {who}", { who: question.asked_by })}</span>
-        <span>{say("since {ago}", { ago: <Ago at={since} /> })}</span>
+        <span>{say("asked {ago}", { ago: <Ago at={since} /> })}</span>
         {is_open && until !== null && <span>{say("gives up {ago}", { ago: <Ago at={until} /> })}</span>}
       </p>
       <QuestionWords question={question} />

@@ -14,7 +14,7 @@ import { DagOf } from "@/parts/dag-of";
 import { Broken, Empty, Loading } from "@/parts/empty";
 import { isBlank, Json } from "@/parts/json";
 import { Card, Page } from "@/parts/page";
-import { Ago } from "@/parts/time";
+import { Ago, Lasted } from "@/parts/time";
 
 import { useMay } from "@/session/session";
 import { useToast } from "@/shell/toasts";
@@ -70,7 +70,7 @@ function Wanted({ approval }: { approval: Approval }) {
           <p className="approval-facts quiet">
             <span className="chip">{task.type}</span>
             <span>
-              {say("waits for {signal} since {ago}", { signal: <code>{signal}</code>, ago: <Ago at={since} /> })}
+              {say("has waited {time} for {signal}", { signal: <code>{signal}</code>, time: <Lasted from={since} /> })}
             </span>
             {until !== null && <span>{say("gives up {ago}", { ago: <Ago at={until} /> })}</span>}
             {question !== null && <AskedOf question={question} />}

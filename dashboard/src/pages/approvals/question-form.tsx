@@ -5,7 +5,18 @@ import { useEffect, useId, useRef, useState, type ReactNode, type SyntheticEvent
 import { Refused, wordsOf } from "@/api/problem";
 import { say } from "@/language/say";
 
-import { begun, choicesOf, kindOf, missing, problemsOf, propertiesOf, titleOf, typed, withMember } from "./schema";
+import {
+  begun,
+  choicesOf,
+  inputType,
+  kindOf,
+  missing,
+  problemsOf,
+  propertiesOf,
+  titleOf,
+  typed,
+  withMember,
+} from "./schema";
 import type { Problems, Schema } from "./schema";
 
 import "./question-form.css";
@@ -24,6 +35,7 @@ export function QuestionForm({ schema, send, upload, hindrance }: FormProps) {
   const [problems, setProblems] = useState<Problems>({});
   const [words, setWords] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);
+  const [storing, setStoring] = useState(0); // files on their way, without which the answer is not whole
   const form = useRef<HTMLFormElement>(null);
   // The first field that is wrong is where one goes on. Only an effect is sure to run when the fields are marked.
   useEffect(() => {
@@ -33,22 +45,30 @@ export function QuestionForm({ schema, send, upload, hindrance }: FormProps) {
 
   function complain(found: Problems, general: string | null) {
     setProblems(found);
-    setWords(found[""] ?? general);
+    // What is wrong with the whole answer is said at its field, where it has one.
+    setWords(kindOf(schema) === "object" ? (found[""] ?? general) : general);
+  }
+
+  function storedBy(store: Upload): Upload {
+    return async (file) => {
+      setStoring((number) => number + 1);
+      return store(file).finally(() => setStoring((number) => number - 1));
+    };
   }
 
   async function submit(event: SyntheticEvent) {
     event.preventDefault();
-    if (busy || hindrance !== undefined) return;
-    const lacking = missing(schema, answer);
-    if (Object.keys(lacking).length > 0 || answer === undefined) {
-      complain(lacking, say("Fill in what is needed."));
+    if (busy || storing > 0 || hindrance !== undefined) return;
+    if (answer === undefined) {
+      complain({ "": say("is needed") }, say("Fill in what is needed."));
       return;
     }
     setBusy(true);
     try {
-      await send(answer);
+      await send(answer); // also where something lacks: the server finds what else is wrong, and all is said at once
     } catch (error) {
-      const found = error instanceof Refused ? problemsOf(error.facts) : {};
+      const refused = error instanceof Refused ? problemsOf(error.facts) : {};
+      const found = Object.keys(refused).length > 0 ? { ...refused, ...missing(schema, answer) } : {};
       complain(found, Object.keys(found).length > 0 ? say("Correct what is marked.") : wordsOf(error));
     } finally {
       setBusy(false);
@@ -65,13 +85,18 @@ export function QuestionForm({ schema, send, upload, hindrance }: FormProps) {
         value={answer}
         change={setAnswer}
         problems={problems}
-        upload={upload}
+        upload={upload && storedBy(upload)}
       />
       <p className="question-words" role="alert">
         {words}
       </p>
       <div>
-        <button className="button primary" disabled={busy} aria-disabled={hindrance !== undefined} title={hindrance}>
+        <button
+          className="button primary"
+          disabled={busy || storing > 0}
+          aria-disabled={hindrance !== undefined}
+          title={hindrance}
+        >
           <Send aria-hidden /> {say("Send the answer")}
         </button>
       </div>
@@ -162,7 +187,7 @@ function TextField(props: FieldProps) {
         ) : (
           <input
             {...ids}
-            type="text"
+            type={kind === "text" ? inputType(props.schema) : "text"}
             inputMode={kind === "number" ? "decimal" : undefined}
             autoComplete="off"
             value={text}
@@ -268,7 +293,8 @@ function JsonField(props: FieldProps) {
       props.change(given); // as text, which the server refuses unless text will do
     }
   }
-  const described = { ...props.schema, description: props.schema.description ?? say("A text, or any value in JSON.") };
+  const hint = props.schema.type === "object" ? say("An object in JSON.") : say("A text, or any value in JSON.");
+  const described = { ...props.schema, description: props.schema.description ?? hint };
   return (
     <Labelled props={{ ...props, schema: described }}>
       {(ids) => <textarea {...ids} rows={4} value={text} onChange={(event) => change(event.target.value)} />}

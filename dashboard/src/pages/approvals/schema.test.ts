@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { begun, choicesOf, kindOf, missing, problemsOf, titleOf, typed, withMember } from "./schema";
+import { begun, choicesOf, inputType, kindOf, missing, problemsOf, titleOf, typed, withMember } from "./schema";
 
 const ADDRESS = {
   type: "object",
@@ -27,6 +27,13 @@ describe("fields of a schema", () => {
     [{ type: ["string", "null"] }, "json"],
     [true, "json"],
   ])("%j is asked for as %s", (schema, kind) => expect(kindOf(schema)).toBe(kind));
+
+  it.each([
+    ["date", "date"],
+    ["email", "email"],
+    ["uri", "url"],
+    ["date-time", "text"],
+  ])("of the format %s have an input of the type %s", (format, type) => expect(inputType({ format })).toBe(type));
 
   it("have titles, and names as words where there is none", () => {
     expect(titleOf(ADDRESS.properties.street, "street")).toBe("Street");
@@ -57,6 +64,16 @@ describe("an answer", () => {
 
   it("lacks what is required, also within", () =>
     expect(missing(ADDRESS, begun(ADDRESS))).toEqual({ street: "is needed", "more/rent": "is needed" }));
+
+  it("lacks entries of a list that were added and not filled in", () => {
+    const listed = (items: unknown) => ({ type: "array", items });
+    expect(missing(listed(ADDRESS), [{ street: "A", more: { rent: 1 } }, {}])).toEqual({
+      "1/street": "is needed",
+      "1/more/rent": "is needed",
+    });
+    expect(missing(listed({ type: "integer" }), [1, "", undefined])).toEqual({ "1": "is needed", "2": "is needed" });
+    expect(missing(listed({ type: "string" }), [""])).toEqual({});
+  });
 
   it("has the server's complaints by field", () =>
     expect(

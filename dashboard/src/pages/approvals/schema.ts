@@ -41,6 +41,19 @@ export function kindOf(schema: unknown): FieldKind {
   }
 }
 
+/** The kind of input that helps with a text of this format, and gives it as the format has it. */
+export function inputType(schema: Schema): "text" | "date" | "email" | "url" {
+  switch (schema.format) {
+    case "date":
+    case "email":
+      return schema.format;
+    case "uri":
+      return "url";
+    default:
+      return "text";
+  }
+}
+
 export function choicesOf(schema: Schema): Choice[] | null {
   if (Array.isArray(schema.enum)) return schema.enum.map((value: unknown) => ({ value, title: String(value) }));
   const options: unknown[] = Array.isArray(schema.oneOf) ? schema.oneOf : [];
@@ -90,20 +103,34 @@ export function withMember(value: unknown, name: string, member: unknown): Recor
   return Object.fromEntries(member === undefined ? rest : [...rest, [name, member]]);
 }
 
-/** What is missing: the server says what else is wrong. */
+/** What is missing, in words of the page's language. The server says what else is wrong. */
 export function missing(schema: unknown, value: unknown, path = ""): Problems {
-  if (!isSchema(schema) || kindOf(schema) !== "object") return {};
+  if (!isSchema(schema)) return {};
+  const kind = kindOf(schema);
+  if (kind === "list" && Array.isArray(value))
+    return merged(
+      value.map((item, number) => lacking(schema.items, item, `${path === "" ? "" : `${path}/`}${number}`)),
+    );
+  if (kind !== "object") return {};
   const given = isSchema(value) ? value : {};
-  return Object.assign(
-    {},
-    ...propertiesOf(schema).map(([name, each, isRequired]) => {
+  return merged(
+    propertiesOf(schema).map(([name, each, isRequired]) => {
       const place = path === "" ? name : `${path}/${name}`;
-      const own = isRequired && given[name] === undefined && kindOf(each) !== "object";
-      if (own) return { [place]: say("is needed") };
       // Of a part that may be left out, and is, nothing is missing.
-      return isRequired || given[name] !== undefined ? missing(each, given[name], place) : {};
+      return isRequired || given[name] !== undefined ? lacking(each, given[name], place) : {};
     }),
-  ) as Problems;
+  );
+}
+
+/** The same for a value that must be there. An empty text can be one; an empty number or choice cannot. */
+function lacking(schema: unknown, value: unknown, place: string): Problems {
+  const kind = kindOf(schema);
+  const isLeftOut = value === undefined || (value === "" && kind !== "text" && kind !== "long");
+  return isLeftOut && kind !== "object" ? { [place]: say("is needed") } : missing(schema, value, place);
+}
+
+function merged(found: Problems[]): Problems {
+  return Object.assign({}, ...found) as Problems;
 }
 
 /** The server's complaints by field; those about the whole answer are under "". */

@@ -12,7 +12,7 @@ import { quoted } from "@/parts/copy";
 import { Broken, Empty, Loading } from "@/parts/empty";
 import { count, percent, span } from "@/parts/format";
 import { Card, Page } from "@/parts/page";
-import { Ago } from "@/parts/time";
+import { Lasted } from "@/parts/time";
 
 import { Differences } from "./differences";
 import { Intervals, inWords, UNITS } from "./intervals";
@@ -122,7 +122,7 @@ function Report({ type, days, of }: { type: string; days: number; of: TypeVarian
         twin={twin}
         aside={
           <span className="quiet">
-            {say("{tasks|# task|# tasks} since {ago}", { tasks: data.tasks, ago: <Ago at={data.since} /> })}
+            {say("{tasks|# task|# tasks} in {time}", { tasks: data.tasks, time: <Lasted from={data.since} /> })}
             {data.is_cut && `: ${say("the newest are counted")}`}
           </span>
         }

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from taskyard.core.errors import InvalidAnswer, InvalidInput
 from taskyard.core.json_value import Json, compact
+from taskyard.features.approvals.answer_words import words_of
 from taskyard.features.approvals.rules import AskedQuestion
 from taskyard.features.attempts.validation import output_checks
 from taskyard.features.attempts.validation.output_checks import Objection
@@ -25,20 +27,28 @@ def check_schema(question: AskedQuestion) -> None:
 def check_default(question: AskedQuestion) -> None:
     """A default is an answer: one that does not fit would be found when it is too late."""
     if question.has_default and (problems := _problems(question, question.default)):
-        where, rule = problems[0]
-        raise InvalidInput("/".join(["default", *map(str, where)]), rule)
+        raise InvalidInput("/".join(["default", *problems[0].where]), problems[0].words)
 
 
 def check_answer(question: AskedQuestion, data: Json) -> None:
     """Refuse an answer that the question does not ask for."""
     if problems := _problems(question, data):
-        raise InvalidAnswer([{"field": _named(where), "rule": rule} for where, rule in problems])
+        raise InvalidAnswer([{"field": "/".join(each.where) or _WHOLE, "rule": each.words} for each in problems])
 
 
-def _problems(question: AskedQuestion, data: Json) -> Sequence[Objection]:
-    return output_checks.schema_objections(compact(question.answer_schema), data, most=MOST_PROBLEMS)
+class _AnswerProblem(NamedTuple):
+    where: tuple[str, ...]  # as people find it again: `address/street`, `items/0`
+    words: str
 
 
-def _named(where: Sequence[str | int]) -> str:
-    """The place of a problem, as people find it again: `address/street`, `items/0`."""
-    return "/".join(map(str, where)) or _WHOLE
+def _problems(question: AskedQuestion, data: Json) -> Sequence[_AnswerProblem]:
+    schema = compact(question.answer_schema)
+    found = output_checks.schema_objections(schema, data, most=MOST_PROBLEMS, has_formats=True)
+    return [_problem(each) for each in found]
+
+
+def _problem(objection: Objection) -> _AnswerProblem:
+    where = tuple(map(str, objection.where))
+    if objection.keyword == "required":  # the field that lacks is the one to fill in, not the object around it
+        where = (*where, str(objection.expected))
+    return _AnswerProblem(where, words_of(objection))

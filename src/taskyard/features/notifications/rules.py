@@ -114,6 +114,12 @@ class Notification:
     next_at: Micros = _AT_ONCE
     error: str | None = None
     unanswered: bool = False  # it is sent only while nobody has answered
+    reminder: int = 0  # how often it was delivered before
+
+    @property
+    def sent_id(self) -> str:
+        """What receivers know it by. They take the same one once, so that a reminder has one of its own."""
+        return self.id if self.reminder == 0 else f"{self.id}~{self.reminder}"
 
     def body(self) -> dict[str, Json]:
         return {
@@ -129,12 +135,13 @@ class Notification:
             "next_at": self.next_at,
             "error": self.error,
             "unanswered": self.unanswered,
+            "reminder": self.reminder,
         }
 
     def message(self, workspace: str) -> dict[str, Json]:
         """What a webhook gets."""
         return {
-            "id": self.id,
+            "id": self.sent_id,
             "type": self.notice.value,
             "at": to_iso(self.at),
             "workspace": workspace,
@@ -182,6 +189,7 @@ class NotificationBody(TypedDict):
     next_at: Micros
     error: str | None
     unanswered: NotRequired[bool]
+    reminder: NotRequired[int]
 
 
 NOTIFIER = RecordKind(KIND, NotifierBody)
@@ -227,6 +235,7 @@ def notification_of(record: Record) -> Notification:
         next_at=body["next_at"],
         error=body["error"],
         unanswered=body.get("unanswered", False),
+        reminder=body.get("reminder", 0),
     )
 
 
@@ -238,7 +247,14 @@ def tried(notification: Notification, now: Micros) -> Notification:
 
 def reminded(notification: Notification, every: Micros, now: Micros) -> Notification:
     """What was delivered, to be delivered again when so much has passed and nobody has answered."""
-    return replace(notification, tries=0, error=None, next_at=Micros(now + every), unanswered=True)
+    return replace(
+        notification,
+        tries=0,
+        error=None,
+        next_at=Micros(now + every),
+        unanswered=True,
+        reminder=notification.reminder + 1,
+    )
 
 
 def chain(notification: Notification, notifiers: Mapping[str, Notifier]) -> list[tuple[Notifier, Micros]]:

@@ -57,6 +57,8 @@ class Objection(NamedTuple):
 
     where: tuple[str | int, ...]  # keys and indexes, from the outside in
     rule: str
+    keyword: str = ""  # of the schema, that it breaks
+    expected: Any = None  # what the schema has there
 
 
 def check_schema(text: str) -> None:
@@ -64,21 +66,27 @@ def check_schema(text: str) -> None:
     _schema(text)
 
 
-def schema_objections(text: str, value: Json, *, most: int) -> list[Objection]:
-    """What is wrong with a value by a JSON Schema, the first few of it; nothing where it fits."""
-    schema = _schema(text)
+def schema_objections(text: str, value: Json, *, most: int, has_formats: bool = False) -> list[Objection]:
+    """What is wrong with a value by a JSON Schema, the first few of it; nothing where it fits.
+
+    Formats (`date`, `email`) are checked only where that is asked for: the standard has them as remarks.
+    """
+    schema = _schema(text, has_formats)
     if schema.work.is_too_much(value):
         return [Objection((), "is too large, or too deep, to be checked against its schema")]
     # Most fit, and for those no message is put together.
     if schema.validator.is_valid(value):
         return []
     errors = islice(schema.validator.iter_errors(value), most)
-    return [Objection(tuple(error.instance_path), error.message[:SHOWN]) for error in errors]
+    return [
+        Objection(tuple(error.instance_path), error.message[:SHOWN], error.kind.name, error.kind.value)
+        for error in errors
+    ]
 
 
 def _schema_objection(text: str, output: Json) -> str | None:
-    for where, rule in schema_objections(text, output, most=1):
-        return f"{'/'.join(map(str, where)) or 'output'}: {rule}"[:SHOWN]
+    for each in schema_objections(text, output, most=1):
+        return f"{'/'.join(map(str, each.where)) or 'output'}: {each.rule}"[:SHOWN]
     return None
 
 
@@ -92,14 +100,18 @@ def _expression_objection(rule: str, output: Json) -> str | None:
 
 
 @lru_cache(maxsize=256)
-def _schema(text: str) -> _Schema:
+def _schema(text: str, has_formats: bool = False) -> _Schema:
     if len(text) > MOST_SCHEMA:
         raise InvalidInput(FIELD, f"must be at most {MOST_SCHEMA} characters as JSON")
     import jsonschema_rs  # noqa: PLC0415
 
     schema = json.loads(text)
     work = Work(schema, _patterns(schema))
-    options: dict[str, Any] = {"pattern_options": jsonschema_rs.RegexOptions(), "retriever": _retrieve_nothing}
+    options: dict[str, Any] = {
+        "pattern_options": jsonschema_rs.RegexOptions(),
+        "retriever": _retrieve_nothing,
+        "validate_formats": has_formats,
+    }
     try:
         return _Schema(jsonschema_rs.validator_for(schema, **options), work)
     except (ValueError, jsonschema_rs.ReferencingError) as error:
