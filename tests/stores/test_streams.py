@@ -107,7 +107,28 @@ async def test_messages_are_heard_also_when_the_stream_takes_no_more(store: Stor
     await store.append_streams([append(held, "a", (TEXT, "x" * MOST_BYTES), (TEXT, "y"))])
     assert await store.append_streams([append(held, "b", (MESSAGE, "{}"))]) == [FULL]
     assert await heard(store, last) == [("task.message", held.id, held.attempt, "{}")]
-    assert [each.kind for each in await store.stream(held.id, BEGINNING, 10)] == [TEXT, CUT]
+    found = await store.stream(held.id, BEGINNING, 10)
+    assert [(each.kind, each.is_shown) for each in found] == [(TEXT, True), (CUT, True), (CUT, False)]
+
+
+async def test_a_message_behind_the_cut_is_heard_once_however_often_its_request_is_repeated(store: Store):
+    held = await given_a_running_task(store)
+    first = append(held, "a", (TEXT, "x" * MOST_BYTES), (MESSAGE, '{"number":1}'))
+    last = (await store.newest_events(limit=1))[0].seq
+    assert await store.append_streams([first]) == [FULL]
+    said = [append(held, name, (MESSAGE, f'{{"number":{number}}}')) for number, name in enumerate("bcd", 2)]
+    text = append(held, "e", (TEXT, "y"))
+
+    assert await store.append_streams([first, said[0], said[0], text]) == [FULL] * 4
+    assert await store.append_streams([*said, text, *said, first]) == [FULL] * 8
+
+    assert [data for *_, data in await heard(store, last)] == [f'{{"number":{number}}}' for number in (1, 2, 3, 4)]
+    found = await store.stream(held.id, BEGINNING, 10)
+    assert [(each.kind, each.number, each.request) for each in found if not each.is_shown] == [
+        (CUT, 2, "b"),
+        (CUT, 3, "c"),
+        (CUT, 4, "d"),
+    ]  # and text behind the cut leaves nothing
 
 
 async def test_the_events_of_messages_outlive_the_stream(store: Store, clock: ManualClock):

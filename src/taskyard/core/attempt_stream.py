@@ -25,7 +25,7 @@ class ChunkKind(StrEnum):
     STDERR = "stderr"
     MESSAGE = "message"  # said for those who watch; listeners of the whole yard hear it too
     PROGRESS = "progress"
-    CUT = "cut"  # the last chunk of an attempt that said more than is kept
+    CUT = "cut"  # an attempt said more than is kept; those behind the first have no body, and only remember a request
 
 
 # The events of those that are announced to listeners of the whole yard.
@@ -60,6 +60,11 @@ class StreamChunk(NamedTuple):
     @property
     def place(self) -> StreamPlace:
         return StreamPlace(self.attempt, self.number)
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether readers get it: what only remembers a request says nothing."""
+        return self.kind is not ChunkKind.CUT or self.body != ""
 
 
 class StreamAppend(NamedTuple):
@@ -96,15 +101,17 @@ def appended(append: StreamAppend, hot: Hot, last: Sequence[StreamChunk], now: M
     """What to store behind the last chunks of the attempt under way, which are given oldest first.
 
     Nothing for a request that is stored already. What exceeds `MOST_BYTES` is left out; a chunk of kind `cut` says so.
-    Listeners hear messages and progress all the same: each has an event, as long as the attempt goes on.
+    Listeners hear messages and progress all the same: each has an event, as long as the attempt goes on. A chunk
+    without a body remembers the request of these, so that they do not hear them again when it is repeated.
     """
     is_full = bool(last) and last[-1].kind is ChunkKind.CUT
     if any(each.request == append.request for each in last):
         return StreamGrowth(StreamAppended(accepted=True, is_full=is_full), [], [])
     events = [_announcement(hot, entry, now) for entry in append.entries if entry.kind in ANNOUNCED]
-    if is_full:
-        return StreamGrowth(StreamAppended(accepted=True, is_full=True), [], events)
     number, total = (last[-1].number + 1, last[-1].total) if last else (0, 0)
+    if is_full:
+        memory = StreamChunk(append.task_id, hot.attempt, number, now, ChunkKind.CUT, "", total, append.request)
+        return StreamGrowth(StreamAppended(accepted=True, is_full=True), [memory] if events else [], events)
     chunks: list[StreamChunk] = []
     for entry in append.entries:
         is_full = total + len(entry.body.encode()) > MOST_BYTES

@@ -188,3 +188,19 @@ async def test_a_task_of_another_workspace_has_no_stream_here(yard: Yard):
 def test_a_place_is_the_number_of_an_attempt_and_of_a_chunk(after: str):
     with pytest.raises(InvalidInput, match="ATTEMPT-INDEX"):
         rules.place_of(after)
+
+
+async def test_readers_get_one_chunk_about_the_cut(yard: Yard):
+    held = await given_a_running_task(yard)
+    whole: list[NewChunk] = [{"text": "x" * MOST_CHUNK_BYTES}] * (MOST_BYTES // MOST_CHUNK_BYTES)
+    await yard.streams.append(held.id, held.lease, [*whole, {"text": "more"}])
+    for number in range(3):
+        await yard.attempts.message(held.id, held.lease, {"number": number})
+
+    page = await yard.streams.page(held.id)
+    after = await yard.streams.page(held.id, after=page.chunks[-1].place)
+
+    assert [each.kind for each in page.chunks[-2:]] == ["text", "cut"]
+    assert (after.chunks, after.after) == ((), page.after)
+    await yard.complete(held.id, held.lease)
+    assert [each.kind async for each in yard.streams.follow(held.id, after=page.chunks[-2].place)] == ["cut"]

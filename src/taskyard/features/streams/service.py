@@ -100,9 +100,13 @@ class Streams:
             chunks = await self._store.stream(hot.id, place, limit)
             is_over = hot.status.is_final and len(chunks) < limit
             left = until - monotonic()
-            if chunks or is_over or left <= 0:
-                return page_view(chunks, after, hot.status, is_over=is_over)
-            await self._store.streamed(mark, min(left, LOOK_AGAIN), hot.id)
+            page = page_view(chunks, rules.place_text(place), hot.status, is_over=is_over)
+            if page.chunks or is_over or left <= 0:
+                return page
+            if chunks:
+                place = chunks[-1].place  # nobody is shown these
+            else:
+                await self._store.streamed(mark, min(left, LOOK_AGAIN), hot.id)
 
     async def follow(self, task_id: str, *, after: str | None = None) -> AsyncGenerator[StreamedChunk, None]:
         """Every chunk of a task behind a place, and each new one as it comes, until the task has ended.

@@ -58,7 +58,7 @@ def chunk_view(chunk: StreamChunk) -> StreamedChunk:
 
 def page_view(chunks: list[StreamChunk], after: str | None, status: Status, *, is_over: bool) -> StreamPage:
     last = place_text(chunks[-1].place) if chunks else after or place_text(BEGINNING)
-    return StreamPage(tuple(map(chunk_view, chunks)), last, is_over, status)
+    return StreamPage(tuple(chunk_view(each) for each in chunks if each.is_shown), last, is_over, status)
 
 
 def words_of(data: Any) -> str:

@@ -17,35 +17,42 @@ end
 
 local has_events = false
 
--- Listeners of the whole yard hear messages and progress, whether the stream has room for them or not.
+-- Listeners of the whole yard hear messages and progress, whether the stream has room for them or not. Whether there were any.
 local function announce_entries(row, entries, now)
+  local is_any = false
   for place = 1, #entries, 2 do
     local name = ANNOUNCED[entries[place]]
     if name then
       local event = event_of(row, name, now, entries[place + 1])
       event[6], event[7] = false, false
       add_other(event)
-      has_events = true
+      has_events, is_any = true, true
     end
   end
+  return is_any
+end
+
+local function push_chunk(key, now, kind, total, request, body)
+  redis.call('RPUSH', key, table.concat({text(now), kind, text(total), request, body}, '\0'))
 end
 
 -- Whether the stream takes no more.
 local function append(row, request, entries, now)
   local key = stream_key(row[ID], row[ATTEMPT])
   local last = redis.call('LRANGE', key, -SEEN_REQUESTS, -1)
-  local total, is_full = 0, false
-  for place, chunk in ipairs(last) do
+  local total, is_full, is_known = 0, false, false
+  for _, chunk in ipairs(last) do
     local _, kind, so_far, by = chunk_parts(chunk)
-    if by == request then
-      return kind == 'cut'
-    end
-    if place == #last then
-      total, is_full = tonumber(so_far), kind == 'cut'
-    end
+    total, is_full, is_known = tonumber(so_far), kind == 'cut', is_known or by == request
   end
-  announce_entries(row, entries, now)
+  if is_known then
+    return is_full
+  end
+  local is_announced = announce_entries(row, entries, now)
   if is_full then
+    if is_announced then
+      push_chunk(key, now, 'cut', total, request, '')
+    end
     return true
   end
   for place = 1, #entries, 2 do
@@ -56,7 +63,7 @@ local function append(row, request, entries, now)
     else
       total = total + #body
     end
-    redis.call('RPUSH', key, table.concat({text(now), kind, text(total), request, body}, '\0'))
+    push_chunk(key, now, kind, total, request, body)
     if is_full then
       break
     end
