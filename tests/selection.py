@@ -24,7 +24,7 @@ OF_EVERY_STORE = frozenset(
         *("test_events", "test_found_by_the_model", "test_growing_dags", "test_idempotency", "test_inbox"),
         *("test_keys", "test_late_writes", "test_leases", "test_long_lines", "test_lost_answers", "test_metrics"),
         *("test_priority", "test_pruning_pace", "test_schedules", "test_sweeping", "test_verify_beside_pruning"),
-        *("test_audit", "test_workspaces"),
+        *("test_audit", "test_verify_page_by_page", "test_workspaces"),
     }
 )
 # Tests of workers that use a second connection to the store, which each store opens and wakes up in its own way.
@@ -43,7 +43,7 @@ OF_NO_LINE = frozenset(
     {
         *("test_breakers", "test_found_by_the_model", "test_metrics", "test_notifications", "test_presets"),
         *("test_priority", "test_pruning_pace", "test_schedules_over_a_year", "test_sweeping", "test_throttles"),
-        "test_verify",
+        *("test_verify", "test_verify_page_by_page"),
     }
 )
 # Files about a server whose answers depend on how soon, or in which order, a store tells what happened.
