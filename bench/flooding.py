@@ -4,7 +4,8 @@
 
 The server, the flood and who is watched are processes of their own. What carries over is the ratio of the two p99, as
 the median of the rounds. Each round also floods another server, with a file of its own: what that costs is the price of
-sharing the machine's cores, which no server can lower.
+sharing the machine's cores, which no server can lower. The flood's own process has the lowest priority, as who floods
+is on another machine.
 """
 
 import argparse
@@ -109,7 +110,8 @@ async def flooded(which: Flooded, address: str, watched: str, seconds: float) ->
     flood = which.flood
     words = ("-m", "bench.flooding", "--flood", which.address, "--batch", str(flood.batch), *(["--dag"] * flood.is_dag))
     secret = {**os.environ, "FLOODING": which.token}
-    beside = await asyncio.create_subprocess_exec(sys.executable, *words, env=secret, stdout=subprocess.PIPE)
+    lowly = "nice", "-n", "19", sys.executable
+    beside = await asyncio.create_subprocess_exec(*lowly, *words, env=secret, stdout=subprocess.PIPE)
     try:
         loud = await latencies(address, watched, seconds)
     finally:
