@@ -100,10 +100,10 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         level, message = record.levelname.lower(), visible(record.getMessage())
-        facts = "".join(f" {name}={visible(_written(value))}" for name, value in _facts(record).items())
+        facts = "".join([f" {name}={_written(value)}" for name, value in _facts(record).items()])
         line = (
             f"{_time(record)} [{self._coloured(level)}{' ' * (_LEVEL - len(level))}] {message:<{_MESSAGE}} "
-            f"[{record.name}]{facts}"
+            f"[{record.name}]{visible(facts)}"
         )
         error = _error(self, record)
         return f"{line}\n{visible(error)}" if error else line

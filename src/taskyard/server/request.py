@@ -25,6 +25,7 @@ from taskyard.core.json_value import Json, check_text, check_values, decode
 from taskyard.ledger.tracing import remote_parent
 from taskyard.ledger.turns import TURN, giving_way, in_turns
 from taskyard.server.access.auth import Serving, admitted, check_lease, count_items
+from taskyard.server.direct_handler import direct_handler
 
 LARGE = 64 << 10  # bytes from which on a body is decoded beside the loop
 LARGE_BATCH = 100  # tasks from which on a token puts in one batch at a time
@@ -88,7 +89,7 @@ class GuardedRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         call = AT[min(self.methods or ()), self.path]  # a path that is not in the table cannot be served
-        handle, bounds = super().get_route_handler(), call.bounds
+        handle, bounds = direct_handler(self, super().get_route_handler()), call.bounds
         needs_body = self.body_field is not None and self.body_field.field_info.is_required()
         may_repeat = {
             name: get_origin(annotation) is list for name, annotation in _query_parameters(self.dependant).items()

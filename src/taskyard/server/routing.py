@@ -12,7 +12,6 @@ from itertools import chain
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 from fastapi import APIRouter, Depends, Response
-from starlette.requests import HTTPConnection
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Receive, Scope, Send
 
@@ -20,6 +19,7 @@ from taskyard.api.calls import Call
 from taskyard.api.openapi import Problem
 from taskyard.core.json_value import Json, compact
 from taskyard.server.access.auth import Caller
+from taskyard.server.direct_handler import let_through
 from taskyard.server.request import GuardedRoute
 
 Handler = TypeVar("Handler", bound=Callable[..., Awaitable[Response]])
@@ -44,12 +44,7 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 
-# Asynchronous although it waits for nothing: the framework would call a plain function in a thread.
-async def _let_through(connection: HTTPConnection) -> Caller:
-    return connection.state.caller
-
-
-Calling = Annotated[Caller, Depends(_let_through)]
+Calling = Annotated[Caller, Depends(let_through)]
 
 
 def answer(document: Json, status: int = 200) -> Response:

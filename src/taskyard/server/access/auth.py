@@ -6,6 +6,7 @@ kept out by the checks of Host and Origin. With tokens every call but the open o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -282,9 +283,9 @@ async def _is_own(caller: Caller, agent: str) -> bool:
 def check_origin(connection: HTTPConnection, serving: Serving) -> None:
     """Keep out what a browser was made to send: names that are not ours, and pages of other sites."""
     headers = connection.headers
-    for name in GIVEN_ONCE:
-        if len(headers.getlist(name)) > 1:
-            raise Forbidden(f"it has the header {name} twice, and a proxy may have gone by the other one")
+    for name, number in Counter(name for name, _ in headers.raw).items():
+        if number > 1 and (given := name.decode("latin-1")) in GIVEN_ONCE:
+            raise Forbidden(f"it has the header {given} twice, and a proxy may have gone by the other one")
     if _name(headers.get("host", "")) not in serving.hosts:
         raise Forbidden("the Host header names another server; see --allow-host")
     is_change = connection.scope["type"] == "websocket" or connection.scope["method"] not in SAFE
