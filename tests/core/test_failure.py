@@ -234,6 +234,12 @@ def test_a_parked_task_wakes_at_the_providers_time(error: str, retry_after: int 
     assert (decided.wait, decided.wake_at) == (seconds * SECOND, later(seconds))
 
 
+@pytest.mark.parametrize("seconds", [0, 1, 90])
+def test_a_failed_task_is_tried_again_after_the_time_that_its_agent_chose(seconds: int):
+    assert verdict("agent_error", retry_after=Micros(seconds * SECOND)).wake_at == later(seconds)
+    assert verdict("agent_error").wake_at > later(1)  # nobody chose
+
+
 def test_no_provider_is_left_alone_for_longer_than_a_week():
     assert verdict("rate_limit", retry_after=Micros(3650 * DAY)).wait == LONGEST_WAIT == 7 * DAY
 

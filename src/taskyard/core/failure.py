@@ -112,7 +112,8 @@ def _counted(
         and definition.trigger_type not in policy.never_retried_triggers
     )
     at_once = lost and not policy.delays_lost_leases
-    wait = Micros(0) if at_once else retry_after or retry.delay(definition.retry, failures, dice)
+    asked = Micros(0) if at_once else retry_after  # 0 is a wait too: the agent's choice, which max_attempts bounds
+    wait = retry.delay(definition.retry, failures, dice) if asked is None else asked
     return Decision(
         follow_up=FollowUp.RETRY if again else FollowUp.BURY,
         reason=reason,
