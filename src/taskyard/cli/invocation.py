@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import gc
+import inspect
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from functools import wraps
+from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast, get_type_hints
 
 import typer
 from rich.console import RenderableType
@@ -44,6 +48,39 @@ FIRST = frozenset(
     }
 )
 By = Annotated[str, typer.Option("--by", help="Who is doing this.", envvar="TASKYARD_USER")]
+
+
+def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Make each field of every dataclass among the named parameters an option: typer knows single options only."""
+    signature = inspect.signature(command, eval_str=True)
+    kinds: dict[str, Any] = {name: each.annotation for name, each in signature.parameters.items()}
+    groups: dict[str, Any] = {name: kind for name, kind in kinds.items() if dataclasses.is_dataclass(kind)}
+
+    @wraps(command)
+    def grouping(**given: Any) -> None:
+        made: dict[str, Any] = {
+            name: group(**{each: given.pop(each) for each in _names(group)}) for name, group in groups.items()
+        }
+        command(**given, **made)
+
+    parameters = [
+        option
+        for name, each in signature.parameters.items()
+        for option in (_options(groups[name]) if name in groups else [each])
+    ]
+    vars(grouping)["__signature__"] = signature.replace(parameters=parameters)
+    grouping.__annotations__ = {each.name: each.annotation for each in parameters}
+    return grouping
+
+
+def _names(group: Any) -> list[str]:
+    return [each.name for each in dataclasses.fields(group)]
+
+
+def _options(group: Any) -> Iterable[Parameter]:
+    kinds = get_type_hints(group, include_extras=True)
+    for each in dataclasses.fields(group):
+        yield Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=kinds[each.name])
 
 
 def chosen(context: typer.Context) -> CliSettings:

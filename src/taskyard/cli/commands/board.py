@@ -9,19 +9,10 @@ import typer
 from rich.console import RenderableType
 
 from taskyard.api.codec import write
-from taskyard.cli.commands.tasks import (
-    AgentOption,
-    DagOption,
-    QueueOption,
-    SubjectOption,
-    TagOption,
-    TextOption,
-    TypesOption,
-)
-from taskyard.cli.invocation import AsJson, in_yard, show
+from taskyard.cli.commands.tasks import SelectionOptions
+from taskyard.cli.invocation import AsJson, in_yard, show, with_option_groups
 from taskyard.cli.terminal import Text, age, counted, dollars, one_line, short, table
 from taskyard.core.json_value import Json, is_mapping
-from taskyard.definition.task_fields import TaskSelection
 from taskyard.features.board import rules
 from taskyard.features.board.views import Board, BoardColumn
 
@@ -34,33 +25,20 @@ class LanesBy(StrEnum):
     TYPE = "type"
 
 
+@with_option_groups
 def board(
     context: typer.Context,
     lanes: Annotated[LanesBy | None, typer.Option(help="So many cards of each of these.")] = None,
     limit: Annotated[
         int, typer.Option("--limit", "-n", help="Cards of a column, or of each lane in it.")
     ] = rules.USUAL_CARDS,
-    type: TypesOption = None,
-    agent: AgentOption = None,
-    subject: SubjectOption = None,
-    dag: DagOption = None,
-    tag: TagOption = None,
-    text: TextOption = None,
-    queue: QueueOption = None,
+    *,
+    chosen: SelectionOptions,
     as_json: AsJson = False,
 ) -> None:
     """The board: what waits and what is ready in the order of its claims, what runs, what was done in 24 hours."""
-    which: TaskSelection = {
-        "type": type or (),
-        "agent": agent,
-        "subject": subject,
-        "dag_id": dag,
-        "tag": tag,
-        "text": text,
-        "queue": queue,
-    }
     by = None if lanes is None else lanes.value
-    found = in_yard(context, lambda yard: yard.board.show(lanes=by, limit=limit, **which))
+    found = in_yard(context, lambda yard: yard.board.show(lanes=by, limit=limit, **chosen.selection()))
     parts = [part for column in found.columns if column.cards for part in _column(found, column)]
     show(as_json, write(found), *(parts or [EMPTY]))
 

@@ -9,18 +9,9 @@ import typer
 from rich.console import RenderableType
 
 from taskyard.api.codec import write
-from taskyard.cli.commands.tasks import (
-    AgentOption,
-    DagOption,
-    QueueOption,
-    ReasonOption,
-    SubjectOption,
-    TagOption,
-    TextOption,
-    TypesOption,
-)
+from taskyard.cli.commands.tasks import ReasonOption, SelectionOptions
 from taskyard.cli.csv_text import csv_text
-from taskyard.cli.invocation import AsJson, in_yard, show
+from taskyard.cli.invocation import AsJson, in_yard, show, with_option_groups
 from taskyard.cli.terminal import Text, dollars, seconds, table
 from taskyard.features.reports import rules
 from taskyard.features.reports.views import GroupedReport, ReportRow
@@ -28,6 +19,7 @@ from taskyard.features.reports.views import GroupedReport, ReportRow
 NONE = Text("nothing was measured", style="dim")
 
 
+@with_option_groups
 def report(
     context: typer.Context,
     by: Annotated[
@@ -42,31 +34,20 @@ def report(
     ] = rules.ATTEMPTS,
     since: Annotated[str | None, typer.Option(help="From this time on (ISO 8601). Default: seven days ago.")] = None,
     until: Annotated[str | None, typer.Option(help="Before this time.")] = None,
-    type: TypesOption = None,
-    agent: AgentOption = None,
-    subject: SubjectOption = None,
-    dag: DagOption = None,
-    tag: TagOption = None,
-    text: TextOption = None,
-    queue: QueueOption = None,
+    *,
+    chosen: SelectionOptions,
     reason: ReasonOption = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="As comma-separated values, with a line of names.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """What was done, what it cost and how long it took: sums, counts and percentiles by group."""
     asked: dict[str, Any] = {
+        **chosen.selection(),
         "by": by or ["type"],
         "measures": measure or [*rules.USUAL_MEASURES],
         "source": source,
         "since": since,
         "until": until,
-        "type": type or (),
-        "agent": agent,
-        "subject": subject,
-        "dag_id": dag,
-        "tag": tag,
-        "text": text,
-        "queue": queue,
         "reason": reason,
     }
     found = in_yard(context, lambda yard: yard.reports.make(**asked))

@@ -8,17 +8,8 @@ import typer
 
 from taskyard.api.codec import write
 from taskyard.app import Yard
-from taskyard.cli.commands.sources import (
-    DagOption,
-    PayloadOption,
-    PromptOption,
-    TaskOption,
-    TypeOption,
-    fires_table,
-    shown_time,
-    work_given,
-)
-from taskyard.cli.invocation import AsJson, By, carry_out, in_yard, show
+from taskyard.cli.commands.sources import WorkOptions, fires_table, shown_time
+from taskyard.cli.invocation import AsJson, By, carry_out, in_yard, show, with_option_groups
 from taskyard.cli.terminal import Text, age, counted, short, table
 from taskyard.core.units import Micros
 from taskyard.features.schedules.views import ScheduleView
@@ -28,17 +19,15 @@ ScheduleArgument = Annotated[str, typer.Argument(metavar="SCHEDULE", help="A sch
 
 
 @app.command()
+@with_option_groups
 def add(
     context: typer.Context,
     schedule: ScheduleArgument,
     when: Annotated[
         str, typer.Argument(help='"every Monday at 09:00 Europe/Berlin", "30 2 * * *", "every 15 minutes"')
     ],
-    type: TypeOption = None,
-    prompt: PromptOption = None,
-    payload: PayloadOption = None,
-    task: TaskOption = None,
-    dag: DagOption = None,
+    *,
+    made: WorkOptions,
     misfire: Annotated[str, typer.Option(help="Times that were missed: skip, once (the latest) or all.")] = "once",
     window: Annotated[float, typer.Option(help="Seconds in which a missed time is made up for.")] = 86_400,
     busy: Annotated[str, typer.Option(help="While the run before still goes: allow, skip or replace.")] = "allow",
@@ -52,13 +41,12 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Make a task or a DAG at certain times. {{ fire.date }} and the like in its texts are filled in."""
-    made = work_given(type=type, prompt=prompt, payload=payload, task=task, dag=dag)
 
     async def use(yard: Yard) -> ScheduleView:
         return await yard.schedules.add(
             schedule,
             when,
-            **made,
+            **made.work(),
             misfire=misfire,
             misfire_window_sec=window,
             busy=busy,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -13,13 +14,6 @@ from taskyard.cli.terminal import Text, age, short, table
 from taskyard.core.units import Micros, to_iso
 from taskyard.features.sources.fires import Fire, FireOutcome
 
-TypeOption = Annotated[
-    str | None, typer.Option("--type", "-t", help="The type of the task to make.", autocompletion=completion.types)
-]
-PromptOption = Annotated[str | None, typer.Option(help="Its prompt: a text, @FILE, or - for standard input.")]
-PayloadOption = Annotated[str | None, typer.Option(help="Its payload: JSON, @FILE, or -.")]
-TaskOption = Annotated[str | None, typer.Option("--task", help="The whole task as JSON, @FILE, or -.")]
-DagOption = Annotated[str | None, typer.Option("--dag", help="A DAG file (YAML or JSON) to make instead of a task.")]
 _COLOURS = {
     FireOutcome.FIRED: "green",
     FireOutcome.SKIPPED: "bright_black",
@@ -29,19 +23,30 @@ _COLOURS = {
 }
 
 
-def work_given(
-    *, type: str | None, prompt: str | None, payload: str | None, task: str | None, dag: str | None
-) -> dict[str, Any]:
-    """What is to be made: a DAG file, a whole task, or a task of the options given."""
-    if dag is not None:
-        from taskyard.cli.dag_text import dag_file  # noqa: PLC0415 - YAML is slow to import
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkOptions:
+    """What a schedule or a trigger makes: a DAG file, a whole task, or a task of the options given."""
 
-        return {"dag": dag_file(dag)}
-    given: dict[str, Any] = dict(object_given("task", task) or {})
-    given |= {} if type is None else {"type": type}
-    given |= {} if prompt is None else {"prompt": text_given("prompt", prompt)}
-    given |= {} if payload is None else {"payload": json_given("payload", payload)}
-    return {"task": given} if given else {}
+    type: Annotated[
+        str | None, typer.Option("--type", "-t", help="The type of the task to make.", autocompletion=completion.types)
+    ] = None
+    prompt: Annotated[str | None, typer.Option(help="Its prompt: a text, @FILE, or - for standard input.")] = None
+    payload: Annotated[str | None, typer.Option(help="Its payload: JSON, @FILE, or -.")] = None
+    task: Annotated[str | None, typer.Option("--task", help="The whole task as JSON, @FILE, or -.")] = None
+    dag: Annotated[str | None, typer.Option("--dag", help="A DAG file (YAML or JSON) to make instead of a task.")] = (
+        None
+    )
+
+    def work(self) -> dict[str, Any]:
+        if self.dag is not None:
+            from taskyard.cli.dag_text import dag_file  # noqa: PLC0415 - YAML is slow to import
+
+            return {"dag": dag_file(self.dag)}
+        given: dict[str, Any] = dict(object_given("task", self.task) or {})
+        given |= {} if self.type is None else {"type": self.type}
+        given |= {} if self.prompt is None else {"prompt": text_given("prompt", self.prompt)}
+        given |= {} if self.payload is None else {"payload": json_given("payload", self.payload)}
+        return {"task": given} if given else {}
 
 
 def fires_table(fires: tuple[Fire, ...] | list[Fire], now: Micros) -> RenderableType:

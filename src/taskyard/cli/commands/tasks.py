@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -17,13 +18,23 @@ from taskyard.cli import completion
 from taskyard.cli.commands.attempts import steps_table
 from taskyard.cli.commands.events import event_text, events_of
 from taskyard.cli.commands.scores import scores_table
-from taskyard.cli.invocation import AsJson, By, TaskArgument, find_task, in_yard, json_given, show, text_given
+from taskyard.cli.invocation import (
+    AsJson,
+    By,
+    TaskArgument,
+    find_task,
+    in_yard,
+    json_given,
+    show,
+    text_given,
+    with_option_groups,
+)
 from taskyard.cli.terminal import Terminal, Text, age, attempt_cells, counted, cut, facts_of, short, state, table
 from taskyard.core.errors import Forbidden, InvalidInput
 from taskyard.core.json_value import Json
 from taskyard.core.task import Status
 from taskyard.core.units import Micros
-from taskyard.definition.task_fields import TaskFilter
+from taskyard.definition.task_fields import TaskFilter, TaskSelection
 from taskyard.features.tasks.answers import Counted, Why
 from taskyard.features.tasks.lookup.queries import SORTS
 from taskyard.features.tasks.task_rows import TaskRow
@@ -31,19 +42,36 @@ from taskyard.features.tasks.views import Details
 from taskyard.visible_text import visible
 
 TIMED_OUT = 124  # the exit status of timeout(1)
-TypesOption = Annotated[
-    list[str] | None, typer.Option("--type", "-t", help="May be repeated.", autocompletion=completion.types)
-]
-AgentOption = Annotated[
-    str | None, typer.Option(help="Addressed to it, or held by it.", autocompletion=completion.agents)
-]
-SubjectOption = Annotated[str | None, typer.Option(help="What they are about, such as issue:42.")]
-DagOption = Annotated[str | None, typer.Option(help="Tasks of this DAG.", autocompletion=completion.dags)]
-TagOption = Annotated[str | None, typer.Option(help="Tasks with this tag.")]
-TextOption = Annotated[str | None, typer.Option("--text", "-q", help="Found in title, prompt or payload.")]
-QueueOption = Annotated[str | None, typer.Option(help="Tasks of this queue.", autocompletion=completion.queues)]
 ParentOption = Annotated[str | None, typer.Option(help="Tasks that this task spawned.")]
 ReasonOption = Annotated[str | None, typer.Option(help="Tasks at which an attempt failed for this reason.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectionOptions:
+    """Which tasks are meant, for each command that shows some of them."""
+
+    type: Annotated[
+        list[str] | None, typer.Option("--type", "-t", help="May be repeated.", autocompletion=completion.types)
+    ] = None
+    agent: Annotated[
+        str | None, typer.Option(help="Addressed to it, or held by it.", autocompletion=completion.agents)
+    ] = None
+    subject: Annotated[str | None, typer.Option(help="What they are about, such as issue:42.")] = None
+    dag: Annotated[str | None, typer.Option(help="Tasks of this DAG.", autocompletion=completion.dags)] = None
+    tag: Annotated[str | None, typer.Option(help="Tasks with this tag.")] = None
+    text: Annotated[str | None, typer.Option("--text", "-q", help="Found in title, prompt or payload.")] = None
+    queue: Annotated[str | None, typer.Option(help="Tasks of this queue.", autocompletion=completion.queues)] = None
+
+    def selection(self) -> TaskSelection:
+        return {
+            "type": self.type or (),
+            "agent": self.agent or None,
+            "subject": self.subject or None,
+            "dag_id": self.dag or None,
+            "tag": self.tag or None,
+            "text": self.text or None,
+            "queue": self.queue or None,
+        }
 
 
 def enqueue(
@@ -139,16 +167,12 @@ def _assigned(text: str) -> tuple[str, Json]:
     return name, json_given(f"--set {name}", value)
 
 
+@with_option_groups
 def listed(
     context: typer.Context,
     status: Annotated[list[str] | None, typer.Option("--status", "-s", help="May be repeated.")] = None,
-    type: TypesOption = None,
-    agent: AgentOption = None,
-    subject: SubjectOption = None,
-    dag: DagOption = None,
-    tag: TagOption = None,
-    text: TextOption = None,
-    queue: QueueOption = None,
+    *,
+    chosen: SelectionOptions,
     parent: ParentOption = None,
     reason: ReasonOption = None,
     since: Annotated[str | None, typer.Option(help="Put in at this time or later (ISO 8601).")] = None,
@@ -160,14 +184,8 @@ def listed(
     """List tasks, newest first."""
 
     which: TaskFilter = {
+        **chosen.selection(),
         "status": status or (),
-        "type": type or (),
-        "agent": agent or None,
-        "subject": subject or None,
-        "dag_id": dag or None,
-        "tag": tag or None,
-        "text": text or None,
-        "queue": queue or None,
         "parent_id": parent or None,
         "reason": reason or None,
         "since": since or None,

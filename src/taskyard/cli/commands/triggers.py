@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,16 +16,17 @@ from taskyard.api.codec import write
 from taskyard.app import Yard, watch_files
 from taskyard.app import listen as listen_to
 from taskyard.cli import completion
-from taskyard.cli.commands.sources import (
-    DagOption,
-    PayloadOption,
-    PromptOption,
-    TaskOption,
-    TypeOption,
-    fires_table,
-    work_given,
+from taskyard.cli.commands.sources import WorkOptions, fires_table
+from taskyard.cli.invocation import (
+    AsJson,
+    By,
+    carry_out,
+    console_for_people,
+    in_yard,
+    object_given,
+    show,
+    with_option_groups,
 )
-from taskyard.cli.invocation import AsJson, By, carry_out, console_for_people, in_yard, object_given, show
 from taskyard.cli.logs import LogFormat, LogFormatOption, set_up_logs
 from taskyard.cli.terminal import Text, age, table
 from taskyard.core.json_value import Json
@@ -42,10 +44,19 @@ HookArgument = Annotated[str, typer.Argument(metavar="HOOK", help="Its name, in 
 OnlyOption = Annotated[
     str | None, typer.Option("--only", help='Conditions as JSON, such as {"dag.title": "Nightly"}; @FILE or -.')
 ]
-ReplaceOption = Annotated[bool, typer.Option("--replace", help="Take the place of one that has the id.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddingOptions(WorkOptions):
+    """What is the same for every trigger that is added."""
+
+    replace: Annotated[bool, typer.Option("--replace", help="Take the place of one that has the id.")] = False
+    by: By = "human:local"
+    as_json: AsJson = False
 
 
 @adding.command("dag")
+@with_option_groups
 def add_dag(
     context: typer.Context,
     trigger: TriggerArgument,
@@ -53,46 +64,34 @@ def add_dag(
     tag: Annotated[str | None, typer.Option(help="Only DAGs with this tag.")] = None,
     title: Annotated[str | None, typer.Option(help="Only DAGs of this title.")] = None,
     ends_in: Annotated[str | None, typer.Option(help="Only DAGs that end in a task of this type.")] = None,
-    type: TypeOption = None,
-    prompt: PromptOption = None,
-    payload: PayloadOption = None,
-    task: TaskOption = None,
-    dag: DagOption = None,
     only: OnlyOption = None,
-    replace: ReplaceOption = False,
-    by: By = "human:local",
-    as_json: AsJson = False,
+    *,
+    adding: AddingOptions,
 ) -> None:
     """When a DAG ends: {{ output }}, {{ outputs.0 }}, {{ refs }} and {{ dag.title }} are filled in."""
     settings = {"status": status, "tag": tag, "title": title, "type": ends_in}
-    work = work_given(type=type, prompt=prompt, payload=payload, task=task, dag=dag)
-    _add(context, trigger, SourceName.DAG, settings, work, only, replace, by, as_json)
+    _add(context, trigger, SourceName.DAG, settings, adding, only)
 
 
 @adding.command("files")
+@with_option_groups
 def add_files(
     context: typer.Context,
     trigger: TriggerArgument,
     folder: Annotated[Path, typer.Argument(help="Where to look, with all that is below.")],
     pattern: Annotated[list[str] | None, typer.Option(help="Such as *.csv; may be repeated.")] = None,
     change: Annotated[list[str] | None, typer.Option(help="added, modified, deleted; may be repeated.")] = None,
-    type: TypeOption = None,
-    prompt: PromptOption = None,
-    payload: PayloadOption = None,
-    task: TaskOption = None,
-    dag: DagOption = None,
     only: OnlyOption = None,
-    replace: ReplaceOption = False,
-    by: By = "human:local",
-    as_json: AsJson = False,
+    *,
+    adding: AddingOptions,
 ) -> None:
     """When a file changes: {{ file.path }}, {{ file.name }}, {{ file.change }} are filled in. See `watch`."""
     settings = {"path": str(folder.absolute()), "patterns": pattern, "changes": change}
-    work = work_given(type=type, prompt=prompt, payload=payload, task=task, dag=dag)
-    _add(context, trigger, SourceName.FILES, settings, work, only, replace, by, as_json)
+    _add(context, trigger, SourceName.FILES, settings, adding, only)
 
 
 @adding.command("rule")
+@with_option_groups
 def add_rule(
     context: typer.Context,
     trigger: TriggerArgument,
@@ -103,19 +102,12 @@ def add_rule(
     ] = None,
     over: Annotated[int, typer.Option(help="The last so many attempts.")] = 50,
     window: Annotated[int, typer.Option(help="Seconds in which it fires once at most.")] = 86_400,
-    type: TypeOption = None,
-    prompt: PromptOption = None,
-    payload: PayloadOption = None,
-    task: TaskOption = None,
-    dag: DagOption = None,
-    replace: ReplaceOption = False,
-    by: By = "human:local",
-    as_json: AsJson = False,
+    *,
+    adding: AddingOptions,
 ) -> None:
     """When a figure turns bad: {{ rule.why }}, {{ rule.mean }}, {{ rule.type }} are filled in."""
     settings = {"measure": measure, "type": of_type, "above": above, "over": over, "window_sec": window}
-    work = work_given(type=type, prompt=prompt, payload=payload, task=task, dag=dag)
-    _add(context, trigger, SourceName.RULE, settings, work, None, replace, by, as_json)
+    _add(context, trigger, SourceName.RULE, settings, adding, None)
 
 
 @app.command("ls")
@@ -214,27 +206,20 @@ async def _until_stopped(run: Callable[[asyncio.Event], Awaitable[None]]) -> Non
 
 
 @hooks.command("add")
+@with_option_groups
 def add_hook(
     context: typer.Context,
     hook: HookArgument,
     github: Annotated[bool, typer.Option(help="Signed as GitHub does, by X-Hub-Signature-256.")] = False,
     ready_made: Annotated[str | None, typer.Option(help="pull-request-opened or json.")] = None,
-    type: TypeOption = None,
-    prompt: PromptOption = None,
-    payload: PayloadOption = None,
-    task: TaskOption = None,
-    dag: DagOption = None,
     only: OnlyOption = None,
-    replace: ReplaceOption = False,
-    by: By = "human:local",
-    as_json: AsJson = False,
+    *,
+    adding: AddingOptions,
 ) -> None:
     """When a signed delivery comes: {{ body.… }} is filled in. Its secret is shown this once."""
     settings = {"scheme": "github" if github else "standard"}
-    work = work_given(type=type, prompt=prompt, payload=payload, task=task, dag=dag)
-    if ready_made is not None:
-        work["ready_made"] = ready_made
-    _add(context, hook, SourceName.WEBHOOK, settings, work, only, replace, by, as_json)
+    work = {} if ready_made is None else {"ready_made": ready_made}
+    _add(context, hook, SourceName.WEBHOOK, settings, adding, only, **work)
 
 
 @hooks.command("ls")
@@ -265,18 +250,22 @@ def _add(
     trigger: str,
     source: SourceName,
     settings: dict[str, Any],
-    work: dict[str, Any],
+    adding: AddingOptions,
     only: str | None,
-    replace: bool,
-    by: str,
-    as_json: bool,
+    **more: Any,
 ) -> None:
     settings_given = {name: value for name, value in settings.items() if value is not None}
-    conditions = object_given("only", only)
+    work, conditions = adding.work() | more, object_given("only", only)
 
     async def use(yard: Yard) -> AddedTrigger:
         return await yard.triggers.add(
-            trigger, source.value, settings=settings_given, only=conditions, **work, replace=replace, by=by
+            trigger,
+            source.value,
+            settings=settings_given,
+            only=conditions,
+            **work,
+            replace=adding.replace,
+            by=adding.by,
         )
 
     added = in_yard(context, use)
@@ -284,7 +273,7 @@ def _add(
     lines = [Text(f"{trigger} {_listens(added.view)}")]
     if added.secret is not None:
         lines.append(Text.assemble("secret, shown this once: ", (added.secret, "bold")))
-    show(as_json, value, *lines)
+    show(adding.as_json, value, *lines)
 
 
 def _list(context: typer.Context, as_json: bool, source: SourceName | None, empty: str) -> None:

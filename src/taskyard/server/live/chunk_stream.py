@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 
-from starlette.responses import StreamingResponse
-from starlette.types import Receive, Scope, Send
-
 from taskyard.api.codec import write
 from taskyard.api.messages import Closing
 from taskyard.core.errors import TaskyardError
@@ -16,11 +13,11 @@ from taskyard.features.streams.views import StreamedChunk
 from taskyard.server import problems
 from taskyard.server.live.connections import Live
 from taskyard.server.live.feed import STUCK
-from taskyard.server.live.stream import HEADERS, LEAVING, MEDIA_TYPE, QUIET
+from taskyard.server.live.stream import LEAVING, QUIET, LiveStream
 from taskyard.yard import Yard
 
 
-class ChunkStream(StreamingResponse):
+class ChunkStream(LiveStream):
     """Every chunk behind a place, until the task has ended; then an event `end`, and nothing more.
 
     The first chunk of a new attempt comes as an event `restarted`, the others as messages.
@@ -29,13 +26,9 @@ class ChunkStream(StreamingResponse):
     def __init__(
         self, live: Live, yard: Yard, task_id: str, after: str | None, *, token: str, counted_as: str | None
     ) -> None:
-        super().__init__(self._sent(task_id, after), media_type=MEDIA_TYPE, headers=HEADERS)
-        self.token: str | None = token
-        self.counted_as = counted_as
-        self._live = live
+        super().__init__(live, self._sent(task_id, after), token=token, counted_as=counted_as)
         self._yard = yard
         self._blocked_since: float | None = None
-        self._patience = asyncio.timeout(None)
 
     @property
     def is_stuck(self) -> bool:
@@ -43,19 +36,7 @@ class ChunkStream(StreamingResponse):
 
     def end(self, why: Closing) -> None:
         del why
-        grace = 0 if self._blocked_since is None else LEAVING
-        self._patience.reschedule(asyncio.get_running_loop().time() + grace)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._live.admit(self)
-        try:
-            async with self._patience:
-                await super().__call__(scope, receive, send)
-        except TimeoutError:
-            if not self._patience.expired():
-                raise
-        finally:
-            self._live.dismiss(self)
+        self._end_within(0 if self._blocked_since is None else LEAVING)
 
     async def _sent(self, task_id: str, after: str | None) -> AsyncGenerator[str]:
         try:

@@ -1,9 +1,10 @@
-"""Events as a stream over HTTP, in the form that browsers read by themselves: server-sent events."""
+"""Streams over HTTP in the form that browsers read by themselves, server-sent events; and that of events."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterable
 
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -22,25 +23,22 @@ LEAVING = 5.0  # seconds that a reader gets to take what is on its way when its 
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # proxies pass each event on at once
 
 
-class EventStream(StreamingResponse):
-    """The answer to a call that accepts events: it ends when the reader goes, or is sent away."""
+class LiveStream(StreamingResponse, ABC):
+    """An answer that goes on: it ends when the reader goes, or is sent away."""
 
-    def __init__(
-        self, live: Live, feed: LiveFeed, interest: Interest, *, after: int | None, token: str, counted_as: str | None
-    ) -> None:
-        super().__init__(self._chunks(), media_type=MEDIA_TYPE, headers=HEADERS)
+    def __init__(self, live: Live, content: AsyncIterable[str], *, token: str, counted_as: str | None) -> None:
+        super().__init__(content, media_type=MEDIA_TYPE, headers=HEADERS)
         self.token: str | None = token
         self.counted_as = counted_as
-        self.subscription = Subscription(feed, interest, after, self._on_end)
         self._live = live
         self._patience = asyncio.timeout(None)
 
     @property
-    def is_stuck(self) -> bool:
-        return self.subscription.is_stuck
+    @abstractmethod
+    def is_stuck(self) -> bool: ...
 
-    def end(self, why: Closing) -> None:
-        self.subscription.end(why)
+    @abstractmethod
+    def end(self, why: Closing) -> None: ...
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._live.admit(self)
@@ -52,6 +50,31 @@ class EventStream(StreamingResponse):
                 raise
         finally:
             self._live.dismiss(self)
+
+    def _end_within(self, seconds: float) -> None:
+        self._patience.reschedule(asyncio.get_running_loop().time() + seconds)
+
+
+class EventStream(LiveStream):
+    """The answer to a call that accepts events."""
+
+    def __init__(
+        self, live: Live, feed: LiveFeed, interest: Interest, *, after: int | None, token: str, counted_as: str | None
+    ) -> None:
+        super().__init__(live, self._chunks(), token=token, counted_as=counted_as)
+        self.subscription = Subscription(feed, interest, after, self._on_end)
+
+    @property
+    def is_stuck(self) -> bool:
+        return self.subscription.is_stuck
+
+    def end(self, why: Closing) -> None:
+        self.subscription.end(why)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
             self.subscription.leave()
 
     async def _chunks(self) -> AsyncGenerator[str]:
@@ -73,4 +96,4 @@ class EventStream(StreamingResponse):
 
     def _on_end(self, _: Subscription, __: Closing) -> None:
         # The stream ends by itself, unless its reader takes nothing.
-        self._patience.reschedule(asyncio.get_running_loop().time() + LEAVING)
+        self._end_within(LEAVING)

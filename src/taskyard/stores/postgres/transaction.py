@@ -261,10 +261,6 @@ class PostgresTransaction:
         if moved:
             await self.run("renumber", *transpose(moved, 3))
 
-    @property
-    def has_parts(self) -> bool:
-        return bool(self._parts)
-
     async def flush(self, answering: Sequence[str] = (), *, is_last: bool = False) -> list[rows.Row]:
         """Send the collected rows in one statement. The last one: nothing that follows has to do with events."""
         parts, self._parts = self._parts, []

@@ -11,7 +11,7 @@ from hashlib import sha256
 from operator import attrgetter
 from typing import Any
 
-from taskyard.core.changes import Event, Output, Record, StoredEvent
+from taskyard.core.changes import Event, Output, Record
 from taskyard.core.json_value import Json, compact, value_of
 from taskyard.core.named_rows import new_row
 from taskyard.core.task import Attempt, Definition, Hot, Lane, Outcome, Status, TaskId
@@ -28,12 +28,6 @@ def parse_hot(row: Row) -> Hot:
     values = list(row)
     values[_STATUS] = STATUSES[values[_STATUS]]
     return new_row(Hot, values)
-
-
-def parse_event(row: Row) -> StoredEvent:
-    seq, *values = row
-    values[_EVENT_STATUS] = STATUSES.get(values[_EVENT_STATUS])  # an event that concerns no task has no status
-    return StoredEvent(seq, Event._make(values))
 
 
 def parse_attempt(row: Row) -> Attempt:
