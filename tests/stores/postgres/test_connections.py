@@ -7,6 +7,7 @@ from typing import Any
 import asyncpg
 import pytest
 
+from taskyard.core.changes import RecordChange
 from taskyard.core.errors import (
     InvalidInput,
     SchemaTooNew,
@@ -20,14 +21,15 @@ from taskyard.core.errors import (
 from taskyard.core.units import SECOND
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import OutcomeUnknown
-from taskyard.stores.postgres import PostgresStore
+from taskyard.stores.postgres import PostgresStore, transaction_runner
 from taskyard.stores.postgres.connection.address import parse_address
 from taskyard.stores.postgres.connection.pool import Pool
 from taskyard.stores.postgres.connection.pool import connect as connect_session
+from taskyard.stores.postgres.fast import statement_runner
 from taskyard.stores.postgres.statements import Statements
 from taskyard.stores.postgres.transaction_runner import TransactionRunner
 from taskyard.stores.shared.store_clock import StoreClock
-from tests.stores.given import a_new_task, committed, given_a_task
+from tests.stores.given import HERE, a_new_task, committed, given_a_task
 from tests.stores.postgres.conftest import Gate
 
 KILL_OTHERS = (
@@ -235,3 +237,28 @@ async def test_a_write_whose_answer_is_lost_makes_every_open_connection_suspect(
     assert one.is_closed()
     assert other.is_closed()
     await pool.close()
+
+
+@pytest.mark.parametrize("records", [(), (RecordChange("note", HERE, "one", 0, {}),)], ids=["statement", "transaction"])
+async def test_a_batch_has_time_for_each_of_its_rows(
+    url: str,
+    store: PostgresStore,
+    gate: Gate,
+    monkeypatch: pytest.MonkeyPatch,
+    records: tuple[RecordChange, ...],
+):
+    for runner in (statement_runner, transaction_runner):
+        monkeypatch.setattr(runner, "PER_ROW", 1.0)
+    hurried = PostgresStore(url, clock=None, call_timeout=0.5)
+    await hurried.open()
+    tasks = tuple([await a_new_task(store) for _ in range(30)])
+    await gate.session.execute(f"begin; lock table {gate.schema}.task in access exclusive mode")
+
+    batch = asyncio.create_task(committed(hurried, tasks=tasks, records=records))
+    with pytest.raises(StoreUnavailable):  # by then the batch has waited for as long
+        await hurried.load([tasks[0].hot.id])
+    await gate.open()
+    await batch
+
+    assert len(await store.load([each.hot.id for each in tasks])) == 30
+    await hurried.close()
