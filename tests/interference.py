@@ -6,7 +6,7 @@ from typing import Any, cast
 from taskyard.core.changes import ChangeSet, Committed, Conflict, StoredEvent, Taken
 from taskyard.core.claiming import ClaimPlan
 from taskyard.core.errors import StoreUnavailable
-from taskyard.core.task import Hot
+from taskyard.core.task import AgentId, Hot
 from taskyard.stores.contract import Claimed, OutcomeUnknown, Stale, Store
 from taskyard.yard import Yard, local_yard
 
@@ -127,10 +127,10 @@ class _WaitingForAStandby(_Over):
             raise StoreUnavailable("the server died, and a standby has taken over")
         return await self._store.claim(plan)
 
-    async def held(self, **which: Any) -> list[Hot]:
+    async def held_under(self, agent: AgentId, stems: Sequence[str]) -> list[Hot]:
         if self._claims == 1:
             return []
-        return await self._store.held(**which)
+        return await self._store.held_under(agent, stems)
 
 
 def waiting_for_a_standby(yard: Yard) -> Yard:

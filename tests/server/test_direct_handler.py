@@ -11,7 +11,7 @@ from starlette.types import Message
 
 from taskyard.api import calls
 from taskyard.server.application import GROUPS
-from taskyard.server.direct_handler import Handle, direct_handler
+from taskyard.server.request import Handle, direct_handler
 from taskyard.server.server import served
 from taskyard.yard import Yard
 

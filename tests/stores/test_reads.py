@@ -6,6 +6,7 @@ import pytest
 
 from taskyard.core import transitions
 from taskyard.core.changes import Checkpoint, Conflict, Edge, Outbox, Output, Signal
+from taskyard.core.lease import sealed_stem
 from taskyard.core.task import DagId, Hot, RuntimeId
 from taskyard.core.units import SECOND, Micros
 from taskyard.stores.contract import Store
@@ -221,7 +222,7 @@ async def test_a_dag_is_not_stuck_while_something_in_it_can_proceed(
 async def test_held_tasks_are_found_by_agent_and_by_runtime(store: Store):
     laptop, server = RuntimeId("laptop"), RuntimeId("server")
     first = await given_a_running_task(store, runtime=laptop)
-    claimed = await given_a_claimed_task(store)
+    claimed = await given_a_claimed_task(store, lease="0af9")
     by_bob = await given_a_running_task(store, agent=BOB, runtime=server, workspace=ELSEWHERE)
     running = await given_a_running_task(store, runtime=laptop)
     await step(store, completing(store, running))
@@ -233,6 +234,9 @@ async def test_held_tasks_are_found_by_agent_and_by_runtime(store: Store):
     assert sorted(await store.held(runtime=laptop)) == [first]
     assert await store.held(agent=BOB, runtime=laptop) == []
     assert sorted(await store.held()) == sorted([first, claimed, by_bob])
+    stems = [sealed_stem(str(hot.lease)) for hot in (first, claimed, by_bob)]
+    assert sorted(await store.held_under(ADA, stems)) == sorted([first, claimed])
+    assert await store.held_under(ADA, [stems[1], "0" * 32]) == [claimed]
 
 
 async def test_what_is_due_is_listed_earliest_first(store: Store):

@@ -6,10 +6,10 @@ A path is matched as it was sent and its names are decoded afterwards, so that a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from itertools import count
-from typing import Any, cast, get_args, get_origin
+from typing import Any, cast, get_args, get_origin, get_type_hints
 from urllib.parse import unquote_to_bytes
 
 from fastapi import Request, Response
@@ -18,18 +18,19 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
 
 from taskyard.api.calls import AT, Body, Call
 from taskyard.core.errors import InvalidInput, TooLarge
 from taskyard.core.json_value import Json, check_text, check_values, decode
 from taskyard.ledger.tracing import remote_parent
 from taskyard.ledger.turns import TURN, giving_way, in_turns
-from taskyard.server.access.auth import Serving, admitted, check_lease, count_items
-from taskyard.server.direct_handler import direct_handler
+from taskyard.server.access.auth import Caller, Serving, admitted, check_lease, count_items
 
 LARGE = 64 << 10  # bytes from which on a body is decoded beside the loop
 LARGE_BATCH = 100  # tasks from which on a token puts in one batch at a time
 MOST_PARAMETERS = 200  # of a query
+Handle = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class StrictRequest(Request):
@@ -87,7 +88,7 @@ class StrictRequest(Request):
 class GuardedRoute(APIRoute):
     """A route of the table of calls: who may not make the call is turned away before the body is read."""
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+    def get_route_handler(self) -> Handle:
         call = AT[min(self.methods or ()), self.path]  # a path that is not in the table cannot be served
         handle, bounds = direct_handler(self, super().get_route_handler()), call.bounds
         needs_body = self.body_field is not None and self.body_field.field_info.is_required()
@@ -127,6 +128,58 @@ class GuardedRoute(APIRoute):
         body = cast(type[BaseModel], self.body_field.field_info.annotation)
         (item,) = get_args(body.model_fields[call.carries].annotation)
         return TypeAdapter(item)
+
+
+# The short way to an endpoint. The framework looks for every kind of parameter in every request and reads the type of
+# the body again; most calls have nothing but names in their path and a body, which the route has read.
+
+
+# Asynchronous although it waits for nothing: the framework would call a plain function in a thread.
+async def let_through(connection: HTTPConnection) -> Caller:
+    """The caller, whom the route has let through."""
+    return connection.state.caller
+
+
+def direct_handler(route: APIRoute, otherwise: Handle) -> Handle:
+    """A handler that calls the endpoint itself, and hands a request with a query on to the other one."""
+    dependant = route.dependant
+    if not _is_direct(dependant) or get_type_hints(route.endpoint).get("return") is not Response:
+        return otherwise
+    endpoint: Callable[..., Awaitable[Response]] = route.endpoint
+    names, bodies = dependant.path_params, dependant.body_params
+    callers = [each.name or "" for each in dependant.dependencies]
+    left_out = {field.name: field.default for field in dependant.query_params}
+
+    async def handle(request: Request) -> Response:
+        if request.scope["query_string"]:
+            return await otherwise(request)
+        arguments: dict[str, Any] = {**left_out, **dict.fromkeys(callers, request.state.caller)}
+        errors: list[Any] = []
+        for field in names:
+            found = field.validate(request.path_params[field.alias], loc=("path", field.alias))
+            arguments[field.name], wrong = found
+            errors += wrong
+        for field in bodies:
+            if await request.body():
+                arguments[field.name], wrong = field.validate(await request.json(), loc=("body",))
+                errors += wrong
+            else:
+                arguments[field.name] = field.default
+        if errors:
+            raise RequestValidationError(errors)
+        return await endpoint(**arguments)
+
+    return handle
+
+
+def _is_direct(dependant: Dependant) -> bool:
+    """Whether the endpoint takes nothing but names, one body, the caller, and a query that may be left out."""
+    given = dependant.request_param_name, dependant.response_param_name, dependant.http_connection_param_name
+    others = [*dependant.header_params, *dependant.cookie_params, *dependant.body_params[1:], *filter(None, given)]
+    may_be_left_out = all(
+        not field.field_info.is_required() and field.default.__hash__ is not None for field in dependant.query_params
+    )
+    return not others and may_be_left_out and all(each.call is let_through for each in dependant.dependencies)
 
 
 def _query_parameters(dependant: Dependant) -> dict[str, Any]:

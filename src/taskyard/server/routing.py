@@ -19,8 +19,7 @@ from taskyard.api.calls import Call
 from taskyard.api.openapi import Problem
 from taskyard.core.json_value import Json, compact
 from taskyard.server.access.auth import Caller
-from taskyard.server.direct_handler import let_through
-from taskyard.server.request import GuardedRoute
+from taskyard.server.request import GuardedRoute, let_through
 
 Handler = TypeVar("Handler", bound=Callable[..., Awaitable[Response]])
 MEDIA_TYPE = "application/json"

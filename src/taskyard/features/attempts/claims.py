@@ -221,12 +221,11 @@ class Claims:
     async def _claimed_before(self, agent_id: AgentId, stems: Sequence[str]) -> list[Held]:
         """What the same request was given, while its claim time runs: its answer may have been lost."""
         now = self._ledger.now()
-        held = [hot for hot in await self._store.held(agent=agent_id) if hot.workspace == self._workspace]
         places = {seal_stem(stem): place for place, stem in enumerate(stems)}
         found = [
-            (place, hot)
-            for hot in held
-            if (place := places.get(sealed_stem(hot.lease or ""))) is not None and _claim_time_runs(hot, now)
+            (places[sealed_stem(hot.lease or "")], hot)
+            for hot in await self._store.held_under(agent_id, list(places))
+            if hot.workspace == self._workspace and _claim_time_runs(hot, now)
         ]
         found.sort(key=itemgetter(0))
         definitions = await self._store.definitions([hot.id for _, hot in found]) if found else {}

@@ -132,3 +132,8 @@ def _move_limits(tables: Tables, change_set: ChangeSet) -> list[Change]:
     eased = {(each.workspace, each.name) for each in change_set.spends if claiming.eases(each)}
     eased |= {(each.workspace, each.name) for each in change_set.ceilings}
     return [change for key in sorted(eased) for change in tables.unpark(tables.limit(*key), change_set.at)]
+
+
+def counts_moved(tables: Tables, change_set: ChangeSet) -> dict[str, int]:
+    """The counters that the set has moved, as they are now."""
+    return {count.name: tables.counters.get((count.workspace, count.name), 0) for count in change_set.counts}

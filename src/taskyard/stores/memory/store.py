@@ -41,6 +41,7 @@ from taskyard.core.clock_jump import is_due, time_of
 from taskyard.core.errors import EventsGone, InvalidInput, YardClosed
 from taskyard.core.identifiers import blocker_name, is_signal
 from taskyard.core.json_value import Json
+from taskyard.core.lease import sealed_stem
 from taskyard.core.task import (
     FINAL,
     HELD,
@@ -75,7 +76,7 @@ from taskyard.stores.contract import (
 )
 from taskyard.stores.copies import Copy, CopyPlace, YardPart, YardSecret, copies_of
 from taskyard.stores.memory import transfer
-from taskyard.stores.memory.commits import commit_set
+from taskyard.stores.memory.commits import commit_set, counts_moved
 from taskyard.stores.memory.streams import MemoryStreams
 from taskyard.stores.memory.tables import Tables, copied
 from taskyard.stores.shared import prune_batches, vectors
@@ -134,7 +135,7 @@ class MemoryStore(MemoryStreams, Schemaless):
         if any(isinstance(answer, Committed) for answer in answers):
             self._wrote()
         return [
-            answer._replace(counts=_counts_moved(tables, each)) if isinstance(answer, Committed) else answer
+            answer._replace(counts=counts_moved(tables, each)) if isinstance(answer, Committed) else answer
             for each, answer in zip(sets, answers, strict=True)
         ]
 
@@ -310,6 +311,10 @@ class MemoryStore(MemoryStreams, Schemaless):
             lambda hot: hot.status in HELD and agent in (None, hot.agent) and runtime in (None, hot.runtime)
         )
 
+    async def held_under(self, agent: AgentId, stems: Sequence[str]) -> list[Hot]:
+        wanted = frozenset(stems)
+        return [hot for hot in await self.held(agent=agent) if sealed_stem(hot.lease or "") in wanted]
+
     async def due(self, now: Micros, limit: int) -> list[Hot]:
         found = [(hot.due_at, hot.seq, hot) for hot in self._tables.hot.values() if _is_past(hot.due_at, now)]
         return [hot for _, _, hot in sorted(found)[:limit]]
@@ -481,10 +486,6 @@ class MemoryStore(MemoryStreams, Schemaless):
         """Copies, as from a database: a reader may change them."""
         found = [record for record in self._tables.records.values() if wanted(record)]
         return [copied(each) for each in sorted(found, key=lambda record: (record.kind, record.workspace, record.id))]
-
-
-def _counts_moved(tables: Tables, change_set: ChangeSet) -> dict[str, int]:
-    return {count.name: tables.counters.get((count.workspace, count.name), 0) for count in change_set.counts}
 
 
 def _waits_for_tasks(tables: Tables, hot: Hot) -> bool:

@@ -212,6 +212,10 @@ async def held(reader: PostgresReader, agent: AgentId | None, runtime: RuntimeId
     return [hot for hot in found if runtime in (None, hot.runtime)]
 
 
+async def held_under(reader: PostgresReader, agent: AgentId, stems: Sequence[str]) -> list[Hot]:
+    return await reader.tasks("held_under", agent, list(stems))
+
+
 async def due(reader: PostgresReader, now: Micros, limit: int) -> list[Hot]:
     return await reader.tasks("due", now, limit)
 

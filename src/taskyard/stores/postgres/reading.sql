@@ -214,6 +214,16 @@ where held.agent = $1
 and held.status in ('claimed', 'running')
 order by held.seq
 
+-- name: held_under
+select {hot}
+from yard.held
+join yard.task
+on task.seq = held.seq
+where held.agent = $1
+and held.status in ('claimed', 'running')
+and rtrim(rtrim(held.lease, '0123456789'), '.') = any($2::text[]) -- without the number of the attempt
+order by held.seq
+
 -- name: held_by_runtime
 select {hot}
 from yard.held

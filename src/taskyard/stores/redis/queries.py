@@ -22,6 +22,7 @@ from taskyard.core.changes import (
 )
 from taskyard.core.errors import EventsGone
 from taskyard.core.json_value import Json
+from taskyard.core.lease import sealed_stem
 from taskyard.core.task import (
     HELD,
     WAITING,
@@ -279,6 +280,11 @@ async def held(reader: RedisReader, agent: AgentId | None, runtime: RuntimeId | 
         found = await reader.run("held", "held-agents", or_nul(agent))
     held = [hot for hot in encoding.parse_hots(found) if agent in (None, hot.agent) and runtime in (None, hot.runtime)]
     return sorted(held, key=lambda hot: hot.seq)
+
+
+async def held_under(reader: RedisReader, agent: AgentId, stems: Sequence[str]) -> list[Hot]:
+    wanted = frozenset(stems)
+    return [hot for hot in await held(reader, agent, None) if sealed_stem(hot.lease or "") in wanted]
 
 
 async def due(reader: RedisReader, now: Micros, limit: int) -> list[Hot]:

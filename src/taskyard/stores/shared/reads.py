@@ -103,6 +103,9 @@ class Reads(ABC):
     async def held(self, *, agent: AgentId | None = None, runtime: RuntimeId | None = None) -> list[Hot]:
         return await self._query("held", agent, runtime)
 
+    async def held_under(self, agent: AgentId, stems: Sequence[str]) -> list[Hot]:
+        return await self._query("held_under", agent, stems)
+
     async def due(self, now: Micros, limit: int) -> list[Hot]:
         return await self._query("due", now, limit)
 

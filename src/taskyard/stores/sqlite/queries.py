@@ -242,6 +242,10 @@ def held(connection: apsw.Connection, agent: AgentId | None, runtime: RuntimeId 
     return [hot for hot in found if runtime in (None, hot.runtime)]
 
 
+def held_under(connection: apsw.Connection, agent: AgentId, stems: Sequence[str]) -> list[Hot]:
+    return _tasks(connection, "held_under", agent, json_list(stems))
+
+
 def due(connection: apsw.Connection, now: Micros, limit: int) -> list[Hot]:
     found = connection.execute(SQL["due"], {"now": now, "limit": limit})
     return [rows.parse_hot(row) for row in found]

@@ -163,6 +163,16 @@ where held.agent = ?
 and held.status in ('claimed', 'running')
 order by held.seq
 
+-- name: held_under
+select {hot}
+from held
+cross join task
+on task.seq = held.seq
+where held.agent = ?
+and held.status in ('claimed', 'running')
+and rtrim(rtrim(held.lease, '0123456789'), '.') in (select value from json_each(?)) -- without the number of the attempt
+order by held.seq
+
 -- name: held_by_runtime
 select {hot}
 from held
