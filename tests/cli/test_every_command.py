@@ -98,7 +98,8 @@ def test_a_batch_is_consumed_with_the_options_it_was_taken_with(taskyard: Comman
     assert taskyard("inbox", "consume", "planner", batch, "-c", "c1", "--json").json == {"ok": True}
 
 
-def test_a_server_that_cannot_be_reached_is_named(taskyard: Command):
+def test_a_server_that_cannot_be_reached_is_named(taskyard: Command, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TASKYARD_CALL_TIMEOUT_SEC", "1")
     said = taskyard("--url", "http://127.0.0.1:1", "ls")
 
     assert said.status == 6
