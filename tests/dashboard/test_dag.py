@@ -22,6 +22,31 @@ def test_the_critical_path_says_what_it_took_and_cost(visit: Visit, yard: SyncYa
     expect(summary).to_contain_text("2 tasks, $0.25")
 
 
+def test_the_gantt_chart_has_a_bar_for_what_each_task_worked(visit: Visit, yard: SyncYard):
+    tasks = [
+        {"name": "a", "type": "code", "title": "First"},
+        {"name": "b", "type": "code", "title": "Second", "depends_on": ["a"]},
+        {"name": "c", "type": "code", "title": "Third", "depends_on": ["b"]},
+    ]
+    dag = yard.submit({"title": "Timed", "tasks": tasks})
+    yard.agents.register("coder")
+    (held,) = yard.claim("coder", start=True)
+    yard.complete(held.id, held.lease, {})
+    yard.claim("coder", start=True)
+    visit.open(f"/dags/{dag.id}?view=gantt", "Timed")
+
+    chart = visit.main.get_by_role("region", name="Tasks over time")
+    first, second, third = (
+        chart.get_by_role("button", name=name).locator(".gantt-bar:not(.waiting)")
+        for name in ("First", "Second", "Third")
+    )
+    expect(first).to_have_count(1)
+    expect(second).to_have_count(1)
+    expect(third).to_have_count(0)
+    begun = [bar.evaluate("bar => parseFloat(bar.style.left)") for bar in (first, second)]
+    assert begun == sorted(set(begun))
+
+
 def test_what_a_task_spawned_and_long_chains_are_folded_and_unfolded(visit: Visit, yard: SyncYard):
     chain = [
         {

@@ -56,6 +56,7 @@ def test_the_overview_has_problems_first(visit: Visit, yard: SyncYard):
     expect(wanted.get_by_role("link", name="Dead letters 1")).to_be_visible()
     expect(wanted.get_by_role("link", name="Approvals 1")).to_be_visible()
     expect(wanted.get_by_role("link", name="Oldest ready task")).to_be_visible()
+    assert wanted.evaluate("each => each.parentElement.querySelector('section, nav') === each")
     wanted.get_by_role("link", name="Dead letters 1").click()
     visit.sees_heading("Dead letters")
 
@@ -129,13 +130,30 @@ def test_what_is_not_there_is_reported_as_not_there(visit: Visit, yard: SyncYard
         expect(visit.main.get_by_text("There is no").first).to_be_visible()
 
 
+# The page scrolls inside of `main`, so that the window itself is never too wide.
+_WIDEST = "Math.max(...[...document.querySelectorAll('html, main, main .page')].map((each) => each.scrollWidth))"
+
+
 def test_a_phone_shows_every_page_without_scrolling_sideways(enter: Enter, yard: SyncYard):
-    given_a_scene(yard)
+    scene = given_a_scene(yard)
     visit = enter(viewport={"width": PHONE, "height": 800})
     first = ("/", "/tasks", "/dags", "/dead-letters", "/approvals", "/agents", "/queues", "/schedules", "/spend")
-    for path in (*first, *MORE, "/tasks/new", "/dags/new", "/scores"):
+    more = ("/tasks/new", "/dags/new", "/scores", "/reports", f"/tasks/{scene.dead}", f"/dags/{scene.dag}")
+    for path in (*first, *MORE, *more):
         visit.open(path)
-        assert visit.page.evaluate("document.documentElement.scrollWidth") <= PHONE, path
+        visit.sees_heading("")
+        expect(visit.page.locator("[aria-busy=true], .skeleton")).to_have_count(0)
+        assert visit.page.evaluate(_WIDEST) <= PHONE, path
+
+
+def test_a_phone_shows_dags_and_attempts_without_scrolling_their_tables(enter: Enter, yard: SyncYard):
+    scene = given_a_scene(yard)
+    visit = enter(viewport={"width": PHONE, "height": 800})
+    for path, table in (("/dags", "A graph"), (f"/tasks/{scene.dead}", "it fell over")):
+        visit.open(path)
+        frame = visit.main.locator(".table-frame").filter(has_text=table)
+        expect(frame).to_be_visible()
+        assert frame.evaluate("each => each.scrollWidth <= each.clientWidth"), path
 
 
 _BEYOND = """() => {

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import time
 
+import httpx
 from playwright.sync_api import Locator, expect
 
+from taskyard.ledger.signing import signed
 from taskyard.sync import SyncYard
 from tests.dashboard.browsing import Visit
 from tests.dashboard.conftest import Enter
@@ -145,12 +148,23 @@ def test_a_schedule_is_added_with_its_next_times_and_changed(visit: Visit, yard:
     )
 
 
+def deliver(visit: Visit, yard: SyncYard, secret: str) -> None:
+    """A delivery to the only hook, signed with this secret."""
+    (hook,) = yard.triggers.list()
+    body, stamp = b"{}", int(time.time())
+    signature = signed(secret, "msg_1", stamp, body)
+    headers = {"webhook-id": "msg_1", "webhook-timestamp": str(stamp), "webhook-signature": signature}
+    httpx.post(f"{visit.address}/api/hooks/{hook.trigger.path}", content=body, headers=headers).raise_for_status()
+
+
 def test_a_trigger_is_added_and_the_secret_of_a_hook_shown_once(visit: Visit, yard: SyncYard):
     visit.open("/schedules?new=trigger", "Schedules")
     visit.dialog.get_by_label("Name", exact=True).fill("reviews")
     visit.dialog.get_by_label("Type", exact=True).fill("review")
     visit.dialog.get_by_role("button", name="Add it").click()
     expect(visit.page.get_by_role("heading", name="The secret of the hook")).to_be_visible()
+    deliver(visit, yard, visit.dialog.locator("code").inner_text())
+    assert [task.type for task in yard.find()] == ["review"]
     visit.dialog.get_by_role("button", name="I have it").click()
     visit.sees("reviews")
     visit.button("Edit reviews").click()

@@ -65,7 +65,7 @@ export default function Dags() {
 function Table({ dags: shown }: { dags: readonly DagInShort[] }) {
   return (
     <div className="table-frame">
-      <table className="table">
+      <table className="table stacked">
         <thead>
           <tr>
             <th>{say("DAG")}</th>

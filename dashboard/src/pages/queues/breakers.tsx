@@ -37,7 +37,7 @@ export function Breakers() {
       )}
       {data !== undefined && data.breakers.length > 0 && (
         <div className="table-frame">
-          <table className="table gate-table">
+          <table className="table stacked gate-table">
             <thead>
               <tr>
                 <th>{say("Type")}</th>

@@ -40,7 +40,7 @@ export function QueueList() {
       )}
       {data !== undefined && data.queues.length > 0 && (
         <div className="table-frame">
-          <table className="table gate-table">
+          <table className="table stacked gate-table">
             <thead>
               <tr>
                 <th>{say("Queue")}</th>

@@ -17,6 +17,7 @@ export function Attempts({ task }: { task: TaskDetails }) {
   const ended = [...task.history].reverse();
   const claim = task.claim;
   if (ended.length === 0 && claim === null) return null;
+  const hasSessions = task.session.session_id !== null || ended.some((attempt) => sessionOf(attempt) !== null);
   return (
     <Card
       title={say("Attempts")}
@@ -28,7 +29,7 @@ export function Attempts({ task }: { task: TaskDetails }) {
       }
     >
       <div className="table-frame">
-        <table className="table task-attempts">
+        <table className="table stacked task-attempts">
           <thead>
             <tr>
               <th>#</th>
@@ -39,7 +40,7 @@ export function Attempts({ task }: { task: TaskDetails }) {
               <th className="number">{say("Took")}</th>
               <th className="number">{say("Cost")}</th>
               <th className="number">{say("Tokens")}</th>
-              <th>{say("Session")}</th>
+              {hasSessions && <th>{say("Session")}</th>}
             </tr>
           </thead>
           <tbody>
@@ -59,11 +60,16 @@ export function Attempts({ task }: { task: TaskDetails }) {
                 </td>
                 <td className="number quiet">—</td>
                 <td className="number quiet">—</td>
-                <td>{task.session.session_id === null ? "—" : <Id id={task.session.session_id} />}</td>
+                {hasSessions && <Session id={task.session.session_id} />}
               </tr>
             )}
             {ended.map((attempt) => (
-              <Ended key={attempt.attempt} attempt={attempt} isLatest={attempt === ended[0]} />
+              <Ended
+                key={attempt.attempt}
+                attempt={attempt}
+                isLatest={attempt === ended[0]}
+                hasSessions={hasSessions}
+              />
             ))}
           </tbody>
         </table>
@@ -72,7 +78,13 @@ export function Attempts({ task }: { task: TaskDetails }) {
   );
 }
 
-function Ended({ attempt, isLatest }: { attempt: Attempt; isLatest: boolean }) {
+interface EndedProps {
+  attempt: Attempt;
+  isLatest: boolean;
+  hasSessions: boolean; // of any attempt
+}
+
+function Ended({ attempt, isLatest, hasSessions }: EndedProps) {
   const hasError = attempt.error !== null && attempt.error !== "";
   const [open, setOpen] = useState(isLatest && hasError);
   return (
@@ -114,11 +126,11 @@ function Ended({ attempt, isLatest }: { attempt: Attempt; isLatest: boolean }) {
         <td className="number" title={tokens(attempt.tokens) ?? undefined}>
           {count(attempt.tokens.input + attempt.tokens.output)}
         </td>
-        <td>{sessionOf(attempt)}</td>
+        {hasSessions && <Session id={sessionOf(attempt)} />}
       </tr>
       {open && (
         <tr className="task-attempt-error">
-          <td colSpan={9}>
+          <td colSpan={hasSessions ? 9 : 8}>
             <Verbatim
               text={attempt.error ?? ""}
               label={say("error of attempt {attempt}", { attempt: attempt.attempt })}
@@ -130,8 +142,12 @@ function Ended({ attempt, isLatest }: { attempt: Attempt; isLatest: boolean }) {
   );
 }
 
-function sessionOf({ session }: Attempt) {
+function sessionOf({ session }: Attempt): string | null {
   const id: unknown =
     typeof session === "object" && session !== null ? (session as Record<string, unknown>)["session_id"] : session;
-  return typeof id === "string" ? <Id id={id} /> : <span className="quiet">—</span>;
+  return typeof id === "string" ? id : null;
+}
+
+function Session({ id }: { id: string | null }) {
+  return <td>{id === null ? <span className="quiet">—</span> : <Id id={id} />}</td>;
 }
