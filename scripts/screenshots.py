@@ -49,8 +49,8 @@ class Shot(NamedTuple):
 
 async def places(yard: Yard) -> dict[str, str]:
     """Every page, by a name for it."""
-    (dag,) = await yard.dags.list(limit=1)
-    (running, *_) = await yard.find(status="running")
+    (dag,) = await yard.dags.list(status=["running"], limit=1)
+    (running, *_) = await yard.find(type="code", status="running")
     (letter, *_) = await yard.dead_letters.list()
     (streaming,) = await yard.find(type="repair", status="running")
     (worked,) = await yard.find(type="repair", status="completed")

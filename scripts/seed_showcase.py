@@ -101,8 +101,10 @@ async def _compared(yard: Yard) -> None:
                 await yard.fail(held.id, held.lease, "timeout", "no answer in time", cost_usd=cost, model=MODEL)
                 continue
             await yard.complete(held.id, held.lease, {"words": 120}, cost_usd=cost, model=MODEL)
-            await yard.scores.add(held.id, "faithful", dice.gauss(0.84 if is_careful else 0.7, 0.08), by="human:ada")
-            await yard.scores.add(held.id, "style", dice.gauss(0.66, 0.12), by="agent:checker")
+            await yard.scores.add(
+                held.id, "faithful", round(dice.gauss(0.84 if is_careful else 0.7, 0.08), 2), by="human:ada"
+            )
+            await yard.scores.add(held.id, "style", round(dice.gauss(0.66, 0.12), 2), by="agent:checker")
 
 
 async def _batched(yard: Yard) -> None:

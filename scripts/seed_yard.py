@@ -7,7 +7,7 @@ import time
 from typing import Any, NamedTuple
 
 import taskyard
-from scripts import seed_showcase
+from scripts import seed_showcase, seed_waits
 from taskyard.app import Yard
 from taskyard.core.json_value import Json
 from taskyard.core.units import DAY, HOUR, MINUTE, SECOND, Micros
@@ -92,7 +92,8 @@ class Seeding:
         await self._minutes(until=Micros(15 * MINUTE))
         dag = {"title": "Launch page for the autumn release", "budget_ceiling_usd": 5, "tasks": LAUNCH}
         await self.yard.submit(dag, created_by="human:ada")
-        await self._minutes(until=Micros(5 * MINUTE))
+        await self._minutes(until=Micros(9 * MINUTE))
+        await seed_waits.show_dags(self.yard, self.clock.forward)
         await seed_showcase.show_work(self.yard, self.clock.forward)
         for title in ("Write the migration for orders", "Write the migration for invoices"):
             await self._die(title)
@@ -100,6 +101,7 @@ class Seeding:
         self.clock.behind = Micros(0)
         await self._now()
         await seed_showcase.stream(self.yard)
+        await seed_waits.show_waits(self.yard)
 
     async def _days(self) -> None:
         """Hours of work, of which a working day has more."""
@@ -200,7 +202,7 @@ class Seeding:
             await self.yard.enqueue("code", title=title, prompt="In small steps.", timeouts=PATIENT, priority=10)
             for held in await self.yard.claim("coder", start=True):
                 await self.yard.progress(
-                    held.id, held.lease, {"fraction": self.dice.uniform(0.3, 0.8), "message": note}
+                    held.id, held.lease, {"fraction": round(self.dice.uniform(0.3, 0.8), 2), "message": note}
                 )
                 await self.yard.attempts.message(
                     held.id, held.lease, "The fixture leaks a connection: I close it first."
