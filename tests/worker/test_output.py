@@ -12,7 +12,7 @@ from taskyard.core.errors import LeaseLost, StoreUnavailable
 from taskyard.features.streams.rules import GATHERED_BYTES, NewChunk
 from taskyard.features.streams.views import StreamedChunk, StreamReceipt
 from taskyard.worker.command import Command, command_agent
-from taskyard.worker.output import AttemptOutput
+from taskyard.worker.output import MOST_PIECES, AttemptOutput
 from tests.worker.conftest import working
 
 
@@ -110,6 +110,20 @@ class Sink:
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+
+async def test_what_gathered_while_the_store_was_away_goes_out_in_order() -> None:
+    sink = Sink()
+    output = AttemptOutput("task", sink, lambda: None)
+    sink.answers = [StoreUnavailable("away")] * 10 * MOST_PIECES
+    for number in range(2 * MOST_PIECES):
+        await output.say("json", data=number)
+    sink.answers, sink.sent = [], []
+
+    await output.close()
+
+    assert len(sink.sent) > 2
+    assert [chunk.get("data") for chunks, _ in sink.sent for chunk in chunks] == [*range(2 * MOST_PIECES)]
 
 
 async def test_pieces_of_a_moment_go_out_together_and_much_at_once() -> None:

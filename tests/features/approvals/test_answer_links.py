@@ -110,8 +110,11 @@ async def test_a_link_ends_with_its_wait(yard: Yard, receiver: Receiver, clock: 
         await opened(yard, text)
 
 
-async def test_a_link_ends_after_seven_days_though_the_wait_goes_on(yard: Yard, receiver: Receiver, clock: ManualClock):
-    _, text = await link_to(yard, receiver)
+@pytest.mark.parametrize("more", [{}, {"timeout_sec": 30 * DAY}])
+async def test_a_link_ends_after_seven_days_though_the_wait_goes_on(
+    yard: Yard, receiver: Receiver, clock: ManualClock, more: dict[str, Any]
+):
+    _, text = await link_to(yard, receiver, **more)
     clock.advance(seconds=7 * DAY - 1)
     await opened(yard, text)
 
@@ -130,6 +133,8 @@ async def test_a_link_is_for_no_later_question_of_the_task(yard: Yard, receiver:
 
     with pytest.raises(NotFound):
         await yard.local.answer_links.answer(link, YES)
+    with pytest.raises(NotFound):
+        await yard.local.answer_links.show(link)
 
 
 @pytest.mark.parametrize("change", ["", "x", ".", "x.y", "e30.e30", "W10.W10"])

@@ -198,6 +198,7 @@ async def test_an_answer_after_the_time_is_refused_though_nobody_has_woken_the_t
 
     with pytest.raises(AlreadyAnswered, match="by timeout"):
         await yard.approvals.answer(held.id, "deploy", {"approved": True})
+    assert not (await yard.approvals.get(held.id, "deploy")).is_open
 
 
 async def test_without_a_default_the_time_out_is_all_there_is(yard: Yard, clock: ManualClock):

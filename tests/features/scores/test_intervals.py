@@ -50,3 +50,9 @@ def test_few_values_are_not_compared():
 def test_a_percentile_is_one_of_the_values():
     values = [float(each) for each in range(20, 0, -1)]
     assert (percentile(values, 0.5), percentile(values, 0.95), percentile([], 0.5)) == (10, 19, None)
+
+
+def test_a_difference_of_nothing_may_be_chance_also_at_the_very_end_of_its_interval():
+    bounds = [(-1, 0), (0, 1), (-2, -1e-9), (1e-9, 2)]
+
+    assert [Contrast(0.5, low, high).is_more_than_chance for low, high in bounds] == [False, False, True, True]

@@ -50,6 +50,7 @@ async def test_variants_stand_beside_each_other(yard: Yard, clock: ManualClock):
     assert (good.base, good.variant, good.words) == ("plain", "careful", "more than chance: higher")
     assert found(report, "cost").words == "more than chance: higher"
     assert found(report, "completed").words == "may be chance"
+    assert found(report, "completed").difference == pytest.approx(1 - 6 / 7)  # of those that have ended
     assert not report.is_cut
 
 

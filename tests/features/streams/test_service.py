@@ -8,9 +8,11 @@ import pytest
 
 from taskyard.core.attempt_stream import MOST_BYTES
 from taskyard.core.errors import InvalidInput, LeaseLost, NotFound
-from taskyard.features.streams import rules
+from taskyard.core.task import Hot, TaskId
+from taskyard.features.streams import rules, service
 from taskyard.features.streams.rules import MOST_CHUNK_BYTES, NewChunk
 from taskyard.ledger.clock import ManualClock
+from taskyard.ledger.ledger import Ledger
 from taskyard.yard import Yard
 from tests.yards import claim_that, elapse, given_a_running_task
 
@@ -204,3 +206,20 @@ async def test_readers_get_one_chunk_about_the_cut(yard: Yard):
     assert (after.chunks, after.after) == ((), page.after)
     await yard.complete(held.id, held.lease)
     assert [each.kind async for each in yard.streams.follow(held.id, after=page.chunks[-2].place)] == ["cut"]
+
+
+async def test_what_is_said_between_the_last_look_and_the_end_is_read(yard: Yard, monkeypatch: pytest.MonkeyPatch):
+    held = await given_a_running_task(yard)
+    load, looks = Ledger.load, list[str]()
+
+    async def ends_meanwhile(ledger: Ledger, task_id: TaskId) -> Hot:
+        looks.append(task_id)
+        if len(looks) == 2:  # the reader has found nothing, and looks how the task stands
+            await yard.streams.append(held.id, held.lease, [{"text": "last words"}])
+            await yard.complete(held.id, held.lease)
+        return await load(ledger, task_id)
+
+    monkeypatch.setattr(service, "LOOK_AGAIN", 0.0)
+    monkeypatch.setattr(Ledger, "load", ends_meanwhile)
+
+    assert [chunk.text async for chunk in yard.streams.follow(held.id)] == ["last words"]
