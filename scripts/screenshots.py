@@ -1,7 +1,7 @@
 """Makes the pictures of the dashboard again: `python -m scripts.screenshots`.
 
 With `gallery`, every page goes to docs/images/gallery: in both themes, on a wide screen and on a phone. The page of
-the documentation that shows them is written too.
+the documentation that shows them is written too. `gallery approvals batches` makes the pictures of these pages alone.
 
 With a folder, every page goes there instead: the same, with a crowd of workers, long names and hostile texts among the
 rest.
@@ -85,7 +85,7 @@ async def places(yard: Yard) -> dict[str, str]:
 
 PAPERS: dict[str, Theme] = {
     "overview": "light", "tasks": "dark", "task": "light", "dag": "dark", "dead-letters": "light", "spend": "dark",
-    "streaming": "light", "scores": "light",
+    "streaming": "light", "scores": "light", "approvals": "light",
 }  # fmt: skip
 
 
@@ -163,7 +163,7 @@ async def _open(page: Page, url: str) -> None:
     await page.wait_for_timeout(1500)  # charts and graphs are drawn after their data came
 
 
-async def main(every: Path | None) -> None:
+async def main(every: Path | None, only: Iterable[str] = ()) -> None:
     chromium = found()
     if chromium is None:
         sys.exit("there is no chromium: python -m scripts.get_browser brings one")
@@ -181,11 +181,12 @@ async def main(every: Path | None) -> None:
             shots = [
                 Shot(f"{name}-{theme}-{width}", path, theme, width)
                 for name, path in paths.items()
+                if not only or name in only
                 for theme in both
                 for width in WIDTHS
             ]
             if every is None:
-                shots = [Shot(name, paths[name], theme) for name, theme in PAPERS.items()]
+                shots = [Shot(name, paths[name], theme) for name, theme in PAPERS.items() if not only or name in only]
             await shoot(browser, str(address), shots, every or IMAGES)
             if every == GALLERY:
                 GALLERY_PAGE.write_text(gallery_page(paths), encoding="utf-8")
@@ -195,4 +196,4 @@ async def main(every: Path | None) -> None:
 if __name__ == "__main__":
     asked = sys.argv[1] if len(sys.argv) > 1 else None
     GALLERY.mkdir(parents=True, exist_ok=True)
-    asyncio.run(main(GALLERY if asked == "gallery" else Path(asked) if asked is not None else None))
+    asyncio.run(main(GALLERY if asked == "gallery" else Path(asked) if asked is not None else None, sys.argv[2:]))

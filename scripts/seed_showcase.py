@@ -11,6 +11,37 @@ from taskyard.features.provider_batches.rules import TYPE
 
 PATIENT = {"claim_ttl_sec": 3600, "heartbeat_sec": 1800, "lease_sec": 86_400}
 MODEL = "claude-sonnet"
+RELEASE: dict[str, Any] = {  # the form of a question, with a field of each kind
+    "type": "object",
+    "properties": {
+        "approved": {"type": "boolean", "title": "Roll it out?"},
+        "channel": {
+            "title": "Channel",
+            "oneOf": [{"const": "canary", "title": "Canary only"}, {"const": "stable", "title": "Everybody"}],
+        },
+        "percent": {
+            "type": "integer",
+            "title": "Share of the users",
+            "minimum": 1,
+            "maximum": 100,
+            "default": 10,
+            "description": "In percent, from 1 to 100.",
+        },
+        "window": {
+            "type": "object",
+            "title": "Window",
+            "properties": {
+                "day": {"type": "string", "format": "date", "title": "Day"},
+                "contact": {"type": "string", "format": "email", "title": "Mail of who is on call"},
+            },
+            "required": ["day"],
+        },
+        "hosts": {"type": "array", "title": "Hosts to leave out", "items": {"type": "string"}},
+        "notes": {"type": "string", "title": "Notes", "maxLength": 2000},
+        "plan": {"type": "string", "format": "binary", "title": "Plan to go back"},
+    },
+    "required": ["approved", "channel"],
+}
 Forward = Callable[[float], None]  # puts the clock forward by so many microseconds
 DRAFT = """The limiter counts each request twice when a client retries: once in the
 middleware, and once more in the handler.

@@ -194,7 +194,14 @@ class Seeding:
             await self.yard.attempts.message(
                 held.id, held.lease, "Built and checked. I wait for a person before production."
             )
-            await self.yard.attempts.wait_for(held.id, held.lease, "may I", "approve", timeout_sec=7200)
+            await self.yard.attempts.ask(
+                *(held.id, held.lease, "release", "May I roll 4.2.1 out to everybody?"),
+                answer_schema=seed_showcase.RELEASE,
+                who=["role:operator"],
+                timeout_sec=7200,
+                default={"approved": False, "channel": "canary"},
+                context={"canary": {"hours": 2, "calls": 10_412, "errors": 3}},
+            )
         for title, note in (
             ("Make the export stream rows", "reading the failing test"),
             ("Extract the limiter", "running the suite"),
