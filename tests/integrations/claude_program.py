@@ -90,7 +90,7 @@ def main() -> None:
             session_id=SESSION,
         )
         write(number, "assistant", turn["say"])
-        cost += 0.0045
+        cost += 0.0045 + turn.get("searches", 0)  # what the provider's own tools cost, no answer says
         ending = {**ending, "result": turn["say"]}
     say(
         type="result", **ending, duration_ms=1, duration_api_ms=1, num_turns=1, session_id=SESSION,

@@ -74,6 +74,32 @@ async def test_what_claude_says_last_is_the_output_and_its_cost_is_exact(yard: Y
     assert options[options.index("--max-budget-usd") + 1] == "1.0"
 
 
+async def test_what_claudes_own_sum_has_beyond_its_answers_is_charged_once(yard: Yard, claude: Claude):
+    claude.plays({"say": "I look", "searches": 0.01}, {"say": "It is fixed"})
+    task = await yard.enqueue("code", prompt="Fix it")
+
+    await yard.drain(claude.worker())
+
+    assert await spent(yard, task.id) == 2 * PRICE + 10_000
+
+
+async def test_a_second_conversation_of_an_attempt_may_spend_what_the_first_has_left(yard: Yard, claude: Claude):
+    worker = taskyard.Agent("claude")
+
+    @worker.handles("code")
+    async def code(task: taskyard.Context) -> Any:
+        await run(task, options=claude.options())
+        (claude.folder / "script.turn").unlink()
+        return await run(task, options=claude.options())
+
+    claude.plays({"say": "I look"}, {"say": "It is fixed"})
+    await yard.enqueue("code", prompt="Fix it", max_cost_usd=1)
+    await yard.drain(worker)
+
+    budgets = [float(each[each.index("--max-budget-usd") + 1]) for each in claude.noted("options")]
+    assert budgets == [1.0, pytest.approx(1 - 2 * PRICE / 1e6)]
+
+
 async def test_a_killed_claude_goes_on_with_its_session_on_another_machine(
     yard: Yard, claude: Claude, clock: ManualClock
 ):

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from taskyard.ledger.clock import ManualClock
 from tests.integrations.conftest import Crash, RateLimitError, Tool, lose_lease, outcomes, spent, streamed, traced_calls
 from tests.spans import facts_of
 
+USAGE = RequestUsage(input_tokens=1000, output_tokens=100)
 PRICE = 3_500  # micro-dollars for 1,000 tokens read and 100 written by gpt-4o: 2.50 and 10 dollars a million
 Part = TextPart | ToolCallPart
 Script = Callable[[int, list[ModelMessage]], Part]
@@ -27,8 +29,9 @@ Script = Callable[[int, list[ModelMessage]], Part]
 class Model:
     """A model that answers by a script of its turns, and counts how often it was asked."""
 
-    def __init__(self, script: Script, *, model: str = "gpt-4o") -> None:
+    def __init__(self, script: Script, *, model: str = "gpt-4o", usage: RequestUsage = USAGE) -> None:
         self.asked = 0
+        self._usage = usage
         self._script = script
         self._model = model
 
@@ -39,8 +42,7 @@ class Model:
     def _answer(self, messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
         turn = sum(isinstance(each, ModelResponse) for each in messages)
         self.asked += 1
-        usage = RequestUsage(input_tokens=1000, output_tokens=100)
-        return ModelResponse(parts=[self._script(turn, messages)], usage=usage, model_name=self._model)
+        return ModelResponse(parts=[self._script(turn, messages)], usage=self._usage, model_name=self._model)
 
 
 def worker_of(agent: Agent[None, str]) -> taskyard.Agent:
@@ -242,6 +244,26 @@ async def test_a_model_without_a_known_price_costs_nothing_and_is_named(yard: Ya
     (attempt,) = await yard.tasks.history(task.id)
     assert (attempt.cost, attempt.tokens.input, attempt.model) == (0, 1000, "home-grown-3")
     assert "no price is known for model home-grown-3" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("usage", "cost", "cached"),
+    [
+        (RequestUsage(input_tokens=1000, output_tokens=100, cost=Decimal("0.02")), 20_000, (0, 0)),
+        (RequestUsage(input_tokens=1000, output_tokens=100, cache_read_tokens=400), PRICE - 500, (400, 0)),
+        (RequestUsage(input_tokens=1000, output_tokens=100, cache_write_tokens=300), PRICE, (0, 300)),
+    ],
+)
+async def test_what_a_gateway_charged_and_cached_tokens_are_counted(
+    yard: Yard, usage: RequestUsage, cost: int, cached: tuple[int, int]
+):
+    """A token from the cache of gpt-4o costs half."""
+    task = await yard.enqueue("ask", prompt="Find it")
+
+    await yard.drain(worker_of(Model(searching(0), usage=usage).agent()))
+
+    (attempt,) = await yard.tasks.history(task.id)
+    assert (attempt.cost, (attempt.tokens.cache_read, attempt.tokens.cache_write)) == (cost, cached)
 
 
 async def test_a_tool_that_raises_fails_the_attempt_and_is_called_again(yard: Yard):

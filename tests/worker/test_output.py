@@ -115,7 +115,7 @@ class Sink:
 async def test_what_gathered_while_the_store_was_away_goes_out_in_order() -> None:
     sink = Sink()
     output = AttemptOutput("task", sink, lambda: None)
-    sink.answers = [StoreUnavailable("away")] * 10 * MOST_PIECES
+    sink.answers = [StoreUnavailable("away") for _ in range(10 * MOST_PIECES)]
     for number in range(2 * MOST_PIECES):
         await output.say("json", data=number)
     sink.answers, sink.sent = [], []
