@@ -208,7 +208,7 @@ async def test_readers_get_one_chunk_about_the_cut(yard: Yard):
     assert [each.kind async for each in yard.streams.follow(held.id, after=page.chunks[-2].place)] == ["cut"]
 
 
-async def test_what_is_said_between_the_last_look_and_the_end_is_read(yard: Yard, monkeypatch: pytest.MonkeyPatch):
+async def test_chunks_that_come_between_the_last_read_and_the_end_are_read(yard: Yard, monkeypatch: pytest.MonkeyPatch):
     held = await given_a_running_task(yard)
     load, looks = Ledger.load, list[str]()
 
