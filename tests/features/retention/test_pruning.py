@@ -1,13 +1,19 @@
-"""A step of pruning is bounded: ten pieces of 500 tasks and ten of 1,000 events, and then others have their turn."""
+"""A step of pruning is bounded, has its pace beside others, and takes along what belongs to the tasks."""
 
 from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
 
+from taskyard.features.approvals import rules as approvals
+from taskyard.features.retention import rules
 from taskyard.features.retention.pruning import PruneStep
+from taskyard.features.retention.pruning_pace import PruningPace
+from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Cursor, Prunable, Store
 from taskyard.yard import Yard, local_yard
+from tests.guarantees.test_pruning_pace import OLD, Seconds
+from tests.yards import given_a_running_task
 
 
 class EndlessStore:
@@ -47,3 +53,43 @@ async def test_a_step_looks_at_ten_pieces_and_says_that_there_is_more(yard: Yard
 
 async def test_a_step_that_finds_nothing_old_says_that_there_is_no_more(yard: Yard):
     assert await yard.local.pruning.prune() == PruneStep(0)
+
+
+async def test_beside_others_a_piece_is_small_unless_pruning_is_behind(yard: Yard, monkeypatch: pytest.MonkeyPatch):
+    time = Seconds(monkeypatch)
+    pace = PruningPace(yard.local.ledger)
+    sizes: list[int] = []
+    for seconds in (0, 10):
+        sizes.append(pace.begin_piece(500))
+        await yard.enqueue("code", dedup="none")
+        time.now += seconds
+        await pace.rest(removed=500, kept=0)
+
+    assert [*sizes, pace.begin_piece(500)] == [500, rules.SMALL_PIECE, 500]
+
+
+async def test_what_was_removed_while_nobody_worked_is_no_debt_when_somebody_does(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+):
+    time = Seconds(monkeypatch)
+    pace = PruningPace(yard.local.ledger)
+    await pace.rest(removed=5_000, kept=0)
+    await yard.enqueue("code")
+
+    await pace.rest(removed=0, kept=0)
+
+    assert time.rests == [0, 0]
+
+
+async def test_what_a_task_asked_people_goes_with_it(yard: Yard, clock: ManualClock):
+    held = await given_a_running_task(yard)
+    await yard.attempts.ask(held.id, held.lease, "deploy", "Deploy?")
+    await yard.cancel(held.id)
+    await yard.on_store.sweeper.follow()  # what is not counted yet is kept
+    clock.advance(seconds=OLD)
+    assert len(await yard.store.records(approvals.KIND)) == 1
+
+    await yard.on_store.sweeper.make_room(at_length=True)
+
+    assert await yard.find() == []
+    assert await yard.store.records(approvals.KIND) == []
