@@ -176,6 +176,20 @@ async def test_an_agent_of_the_same_type_does_not_answer_either(yard: Yard):
         await yard.approvals.answer(held.id, "deploy", {"approved": True}, by="agent:coder")
 
 
+async def test_the_token_of_an_agent_does_not_answer_by_another_name(yard: Yard):
+    await yard.agents.register("coder-1", type="coder", token="tok_1")
+    task = await yard.enqueue("code")
+    held = await claim_that(yard, task.id, by="coder-1", start=True)
+    await yard.attempts.ask(held.id, held.lease, "deploy", "Deploy?")
+
+    own = Person("human:ada", ("admin",), token="tok_1")
+    with pytest.raises(Forbidden, match="own question"):
+        await yard.approvals.answer(held.id, "deploy", {"approved": True}, by=own)
+    with pytest.raises(Forbidden, match="own question"):
+        await yard.signal(held.id, "deploy", {"approved": True}, sent_by=own)
+    await yard.approvals.answer(held.id, "deploy", {"approved": True}, by=own._replace(token="tok_2"))
+
+
 async def test_the_default_is_the_answer_when_the_time_is_over_and_is_recorded_as_such(yard: Yard, clock: ManualClock):
     held = await asked(yard, choices=["yes", "no"], timeout_sec=60, default="no")
     await elapse(yard, clock, 60)
@@ -343,3 +357,19 @@ async def test_notifiers_hear_the_question_once(yard: Yard):
         "Deploy?",
         ["ada"],
     )
+
+
+async def test_a_question_that_comes_again_is_not_notified_again(yard: Yard, clock: ManualClock):
+    """The clock that ended its wait was ahead of the clock of whoever works on the task now."""
+    held = await asked(yard, timeout_sec=60)
+    await elapse(yard, clock, 60)
+    clock.advance(seconds=-30)
+    again = await claim_that(yard, held.id, start=True)
+
+    assert not (await yard.attempts.ask(held.id, again.lease, "deploy", "Deploy?", timeout_sec=60)).over
+
+    assert len(await yard.store.outbox("notify", 10)) == 1
+    assert len(await data_of(yard, "task.asked")) == 1
+    (wanted,) = await yard.approvals.list()
+    assert wanted.question is not None
+    assert (wanted.question.text, wanted.is_open) == ("Deploy?", True)
