@@ -17,7 +17,7 @@ from taskyard.app import Yard
 from taskyard.core.errors import InvalidInput
 from taskyard.features.tasks.views import Details
 from taskyard.worker.command import Command, command_agent
-from taskyard.worker.isolation.git import opened
+from taskyard.worker.isolation.git import GitFailed, opened
 from taskyard.worker.isolation.task_worktrees import (
     Keep,
     Worktrees,
@@ -158,6 +158,29 @@ async def test_nobody_enters_a_worktree_that_is_in_use(
     (await worktrees.enter(TASK)).leave()
 
 
+@pytest.mark.parametrize("differs", ["task", "repository"])
+async def test_nobody_enters_the_worktree_of_another_task_or_repository(
+    tmp_path: Path, folder: Path, differs: str
+) -> None:
+    """Two repositories that share a folder have the same names there, and a record counts for more than a name."""
+    mine = Worktrees(repository=opened(a_repository(tmp_path / "mine")), folder=folder)
+    held = await mine.enter(TASK)
+    other = "task_of_somebody" if differs == "task" else TASK
+    held.write(replace(held.record, task=other))
+    (held.place / "half").write_text("theirs")
+    held.leave()
+    theirs = opened(a_repository(tmp_path / "theirs"))
+    entering = mine if differs == "task" else Worktrees(repository=theirs, folder=folder)
+
+    with pytest.raises(GitFailed, match=f"is of the task {other} in "):
+        await entering.enter(TASK)
+
+    (kept,) = listed(folder)
+    assert kept.record is not None
+    assert (kept.record.task, kept.is_held) == (other, False)
+    assert (kept.place / "half").read_text() == "theirs"
+
+
 @pytest.mark.parametrize("task_id", HOSTILE_IDS)
 async def test_no_id_of_a_task_leads_out_of_the_folder(tmp_path: Path, folder: Path, task_id: str) -> None:
     repository = a_repository(tmp_path)
@@ -231,6 +254,22 @@ async def test_the_worktree_of_a_task_that_was_cancelled_while_it_waited_is_remo
     await worktrees.tidy(yard, "task_another")
 
     assert listed(folder) == []
+
+
+@pytest.mark.parametrize("keep", [Keep.NEVER, Keep.FAILED])
+async def test_the_worktree_of_a_task_that_has_not_ended_stays(yard: Yard, tmp_path: Path, folder: Path, keep: Keep):
+    worktrees = Worktrees(repository=opened(a_repository(tmp_path)), keep=keep, folder=folder)
+    task = await yard.enqueue("code")
+    held = await worktrees.enter(task.id)
+    (held.place / "half").write_text("x")
+    held.leave()
+
+    for _ in range(2):  # all worktrees, and then that of the task
+        await worktrees.tidy(yard, task.id)
+
+    (kept,) = [await seen(yard, each) for each in listed(folder)]
+    assert (kept.task, kept.is_left) == (task.id, False)
+    assert (held.place / "half").read_text() == "x"
 
 
 async def test_a_cancelled_attempt_lets_go_of_the_worktree_that_is_being_made(

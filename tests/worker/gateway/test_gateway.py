@@ -390,6 +390,23 @@ async def test_a_call_under_way_ends_with_its_attempt_and_what_it_used_is_counte
         assert (details.attempts[0].reason, spent(details)[1:3]) == ("crash", (1000, 1))
 
 
+async def test_a_call_that_a_program_left_behind_ends_with_the_attempt_and_is_counted(yard: Yard) -> None:
+    with provider(held_message) as upstream:
+        text = (
+            "answer = open_call(*MESSAGES, {'model': 'm', 'stream': True})\n"
+            "for _ in range(5): answer.readline()\n"
+            "if os.fork() == 0:\n"
+            "    os.setsid(); [os.close(each) for each in (0, 1, 2)]\n"
+            "    try: answer.read()\n"
+            "    finally: os._exit(0)\n"
+        )
+        details = await outcome(yard, program(upstream.gateway, text))
+        assert await asyncio.to_thread(upstream.hung_up.wait, 60)
+
+    assert (details.status, spent(details)[1:3]) == (Status.COMPLETED, (1000, 1))
+    assert [(each["failure"], each["is_estimate"]) for each in await records(yard)] == [("403", True)]
+
+
 async def test_what_ignores_its_end_is_killed_though_the_end_is_heard_of_twice(
     yard: Yard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
