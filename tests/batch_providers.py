@@ -119,7 +119,7 @@ def providing(**options: Any) -> Generator[FakeProvider]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     provider.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)  # seconds until it ends
     thread.start()
     try:
         yield provider

@@ -1,58 +1,26 @@
 """Tasks that wait for a provider's batch: gathered, answered at the batch price, and never late."""
 
 import json
-from collections.abc import Callable, Generator
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from taskyard.core.task import Outcome, Status
 from taskyard.core.units import SECOND, Micros, MicroUsd, to_iso
 from taskyard.ledger.clock import ManualClock
-from taskyard.worker.cheap_lane.anthropic_batches import AnthropicBatches
 from taskyard.worker.cheap_lane.batch_provider import BatchTerms
-from taskyard.worker.cheap_lane.openai_batches import OpenAIBatches
-from taskyard.worker.context import Context
-from taskyard.worker.handlers import Agent
 from taskyard.worker.process.drain import drain
 from taskyard.yard import Yard
-from tests.batch_providers import FakeProvider, providing
+from tests.batch_providers import FakeProvider
+from tests.features.provider_batches.readers import MODELS, TERMS, reader
 
-MODELS = {"openai": "gpt-4o", "anthropic": "claude-sonnet-4-5"}
 # 1,000 tokens in and 1,000 out, in micro-dollars.
 ORDINARY = {"openai": 12_500, "anthropic": 18_000}
-TERMS = BatchTerms(gather_sec=60, ordinary_sec=300, cancel_sec=600, poll_sec=30, search_after_sec=0)
-MakeAgent = Callable[..., Agent]
-
-
-@pytest.fixture
-def provider(clock: ManualClock) -> Generator[FakeProvider]:
-    with providing(now=lambda: clock.now() / SECOND) as provider:
-        yield provider
 
 
 @pytest.fixture(params=sorted(MODELS))
 def kind(request: pytest.FixtureRequest) -> str:
     return request.param
-
-
-def reader(kind: str, provider: FakeProvider, **options: Any) -> Agent:
-    """An agent that asks a model once, and gives its answer."""
-    terms = options.pop("terms", TERMS)
-    if kind == "openai":
-        batches = OpenAIBatches("key", base_url=provider.url, terms=terms)
-    else:
-        batches = AnthropicBatches("key", base_url=provider.url, terms=terms)
-    agent = Agent("reader", batch=batches, max_concurrent_tasks=10, **options)
-
-    @agent.handles("read")
-    async def read(task: Context) -> str:
-        asked = {"model": MODELS[kind], "messages": [{"role": "user", "content": task.prompt}]}
-        answer = await task.call_model(asked)
-        return answer["choices"][0]["message"]["content"] if kind == "openai" else answer["content"][0]["text"]
-
-    return agent
 
 
 async def costs(yard: Yard, task_id: str) -> list[MicroUsd]:
