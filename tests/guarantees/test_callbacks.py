@@ -6,12 +6,13 @@ import pytest
 
 from taskyard.core.errors import InvalidInput
 from taskyard.core.units import Micros
+from taskyard.features.notifications.callbacks import MOST_OUTPUT
 from taskyard.features.notifications.rules import TRIES
 from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.signing import HEADERS, Scheme, delivered
 from taskyard.yard import Yard
 from tests.receivers import Receiver, receiving
-from tests.yards import OpenYard, elapse, given_a_running_task
+from tests.yards import OpenYard, elapse, given_a_dead_letter, given_a_running_task, given_an_agent
 
 HERE = ("127.0.0.0/8",)
 
@@ -65,6 +66,37 @@ async def test_every_end_is_one(yard: Yard, clock: ManualClock, receiver: Receiv
     await deliver(yard, clock)
     (received,) = receiver.received
     assert received.json["data"]["status"] == end
+
+
+async def test_a_dead_letter_that_is_cancelled_has_ended_before(yard: Yard, clock: ManualClock, receiver: Receiver):
+    held = await given_a_dead_letter(yard, callback=receiver.url)
+    await yard.cancel(held.id)
+    await deliver(yard, clock)
+    (received,) = receiver.received
+    assert received.json["data"]["status"] == "dead_lettered"
+
+
+@pytest.mark.parametrize("more", [0, 1])
+async def test_a_long_output_is_read_with_the_task(yard: Yard, clock: ManualClock, receiver: Receiver, more: int):
+    output = "x" * (MOST_OUTPUT - len('""') + more)
+    held = await given_a_running_task(yard, callback=receiver.url)
+    await yard.complete(held.id, held.lease, output)
+    await deliver(yard, clock)
+    (received,) = receiver.received
+    told = received.json["data"]
+    assert (told["output"], told["has_output"]) == ((None, False) if more else (output, True))
+
+
+async def test_an_output_that_was_judged_is_in_the_callback(yard: Yard, clock: ManualClock, receiver: Receiver):
+    judged = {"validation": "llm-judge", "validation_schema": "Is it convincing?"}
+    await given_an_agent(yard, "judge", capabilities=["llm-judge"])
+    held = await given_a_running_task(yard, callback=receiver.url, output=judged)
+    await yard.complete(held.id, held.lease, "an essay")
+    (judging,) = await yard.claim("judge", types=["llm-judge"], start=True)
+    await yard.complete(judging.id, judging.lease, {"passed": True})
+    await deliver(yard, clock)
+    (received,) = receiver.received
+    assert received.json["data"]["output"] == "an essay"
 
 
 async def test_a_callback_that_is_not_taken_is_tried_again_under_its_id_and_parked(
