@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 USAGE = {
@@ -29,11 +29,15 @@ class Endpoint:
     model: str = "gpt-4o-2024-08-06"  # as the provider calls what was asked for as gpt-4o
     heard: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     url: str = ""
+    let_go: Event = field(default_factory=Event)  # streams wait for it behind their first chunk
 
 
 @contextmanager
-def endpoint(*answers: str | int, model: str = "gpt-4o-2024-08-06") -> Generator[Endpoint]:
+def endpoint(*answers: str | int, model: str = "gpt-4o-2024-08-06", holds: bool = False) -> Generator[Endpoint]:
+    """With `holds`, a stream stops behind its first chunk until the test lets it go on."""
     served = Endpoint(list(answers), model)
+    if not holds:
+        served.let_go.set()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -44,20 +48,23 @@ def endpoint(*answers: str | int, model: str = "gpt-4o-2024-08-06") -> Generator
                 self._send(answer, "application/json", json.dumps({"error": {"message": "refused"}}))
             elif asked.get("stream"):
                 chunks = _chunks(answer, asked, served.model)
-                lines = "".join(f"event: {each.get('type', 'chunk')}\ndata: {json.dumps(each)}\n\n" for each in chunks)
-                self._send(200, "text/event-stream", lines + "data: [DONE]\n\n")
+                lines = [f"event: {each.get('type', 'chunk')}\ndata: {json.dumps(each)}\n\n" for each in chunks]
+                self._send(200, "text/event-stream", lines[0], "".join([*lines[1:], "data: [DONE]\n\n"]))
             else:
                 whole = _response if self.path.endswith("/responses") else _completion
                 self._send(200, "application/json", json.dumps(whole(answer, served.model)))
 
-        def _send(self, status: int, media_type: str, text: str) -> None:
-            body = text.encode()
+        def _send(self, status: int, media_type: str, text: str, rest: str = "") -> None:
             self.send_response(status)
             self.send_header("retry-after", "2")
             self.send_header("content-type", media_type)
-            self.send_header("content-length", str(len(body)))
+            self.send_header("content-length", str(len((text + rest).encode())))
             self.end_headers()
-            self.wfile.write(body)
+            self.wfile.write(text.encode())
+            if rest:
+                served.let_go.wait()
+                with suppress(OSError):  # who asked may have gone
+                    self.wfile.write(rest.encode())
 
         def log_message(self, format: str, *args: Any) -> None:
             """Nobody reads it."""
@@ -69,6 +76,7 @@ def endpoint(*answers: str | int, model: str = "gpt-4o-2024-08-06") -> Generator
     try:
         yield served
     finally:
+        served.let_go.set()
         server.shutdown()
         server.server_close()
         thread.join()

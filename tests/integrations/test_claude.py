@@ -1,14 +1,23 @@
 """The Claude Agent SDK as a worker, unmodified, with a program that speaks as Claude's command line does."""
 
+import asyncio
 import json
 import sys
+from contextlib import suppress
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from time import time
 from typing import Any, cast
 
 import pytest
-from claude_agent_sdk import ClaudeAgentOptions, SessionStore
+from claude_agent_sdk import (
+    ClaudeAgentOptions,
+    PermissionResultAllow,
+    SessionKey,
+    SessionStore,
+    SessionStoreEntry,
+)
 from claude_agent_sdk.testing import run_session_store_conformance
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
@@ -212,6 +221,54 @@ async def test_a_result_that_is_stored_is_not_asked_for_again(yard: Yard, claude
     await yard.drain(worker)
 
     assert ((await yard.get(task.id)).result, len(claude.noted("prompt"))) == ("done", 1)
+
+
+async def test_what_claude_wrote_down_is_stored_before_its_turn_is_over(yard: Yard, claude: Claude):
+    """What is stored only with the result would be paid for again where the worker dies before it."""
+    stored, was_stored = asyncio.Event(), list[bool]()
+
+    class Watched(TaskSessionStore):
+        async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
+            await super().append(key, entries)
+            stored.set()
+
+    async def may_use(*_: Any) -> PermissionResultAllow:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stored.wait(), 10)
+        was_stored.append(stored.is_set())
+        return PermissionResultAllow()
+
+    worker = taskyard.Agent("claude")
+
+    @worker.handles("code")
+    async def code(task: taskyard.Context) -> Any:
+        store = cast(SessionStore, Watched(task))
+        return await run(task, options=replace(claude.options(), session_store=store, can_use_tool=may_use))
+
+    claude.plays({"say": "I look"}, {"tool": "Bash", "given": {"command": "ls"}, "say": "Seen"})
+    task = await yard.enqueue("code", prompt="Look")
+    await yard.drain(worker)
+
+    assert ((await yard.get(task.id)).result, was_stored) == ("Seen", [True])
+
+
+async def test_an_entry_of_a_transcript_that_is_sent_again_comes_once(yard: Yard):
+    key: SessionKey = {"project_key": "here", "session_id": "s"}
+    said, unnamed = [{"type": "user", "uuid": f"u{number}"} for number in range(3)], [{"type": "mode"}] * 2
+    loaded = list[Any]()
+    worker = taskyard.Agent("claude")
+
+    @worker.handles("code")
+    async def code(task: taskyard.Context) -> None:
+        store = TaskSessionStore(task)
+        for entries in ([*said[:2], *unnamed], said[1:]):
+            await store.append(key, cast(list[SessionStoreEntry], entries))
+        loaded.extend(await store.load(key) or [])
+
+    await yard.enqueue("code")
+    await yard.drain(worker)
+
+    assert loaded == [*said[:2], *unnamed, said[2]]
 
 
 async def test_the_store_of_sessions_is_what_the_sdk_expects(yard: Yard):

@@ -1,7 +1,7 @@
 """Graphs of LangGraph as workers, on a model that needs no network: what is paid for is done once, whatever happens."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import pytest
 from langchain_core.language_models.chat_models import BaseChatModel
@@ -53,6 +53,7 @@ def _added(before: list[str], more: list[str]) -> list[str]:
 
 class State(TypedDict):
     notes: Annotated[list[str], _added]
+    topic: NotRequired[str]
 
 
 def graph_of(**nodes: Any) -> Any:
@@ -134,6 +135,30 @@ async def test_a_node_that_ended_is_not_run_again(yard: Yard, clock: ManualClock
     assert (await yard.get(task.id)).result == {"notes": ["first", "after ['first']"]}
 
 
+async def test_what_no_later_node_has_changed_is_there_after_a_crash(yard: Yard, clock: ManualClock):
+    """A checkpoint holds what changed in it: the topic is two checkpoints back when the third node is run again."""
+    crashes = [Crash()]
+
+    async def first(_: State) -> dict[str, str]:
+        return {"topic": "cats"}
+
+    async def second(_: State) -> dict[str, list[str]]:
+        return {"notes": ["second"]}
+
+    async def third(state: State) -> dict[str, list[str]]:
+        if crashes:
+            raise crashes.pop()
+        return {"notes": [f"about {state.get('topic')}"]}
+
+    task = await yard.enqueue("ask")
+    worker = worker_of(graph_of(first=first, second=second, third=third))
+    await yard.drain(worker)
+    await lose_lease(yard, clock)
+    await yard.drain(worker)
+
+    assert (await yard.get(task.id)).result == {"topic": "cats", "notes": ["second", "about cats"]}
+
+
 async def test_the_same_question_twice_is_asked_twice(yard: Yard):
     model = Model()
 
@@ -147,9 +172,10 @@ async def test_the_same_question_twice_is_asked_twice(yard: Yard):
 
 
 async def test_an_interrupt_asks_a_person_and_holds_no_slot(yard: Yard):
-    model = Model()
+    model, runs = Model(), list[str]()
 
     async def approval(_: State) -> dict[str, list[str]]:
+        runs.append("approval")
         answer = interrupt({"question": "Which one?", "schema": {"enum": ["red", "blue"]}})
         return {"notes": [answer]}
 
@@ -168,6 +194,7 @@ async def test_an_interrupt_asks_a_person_and_holds_no_slot(yard: Yard):
     await yard.drain(worker)
 
     assert (await yard.get(task.id)).result == {"notes": ["answer 1", "blue", "answer 2"]}
+    assert len(runs) == 2  # until it asks, and with the answer: the node is not run again only to ask
     assert await outcomes(yard, task.id) == [("suspended", None, False), ("completed", None, False)]
 
 

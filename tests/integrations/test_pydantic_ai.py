@@ -326,6 +326,26 @@ async def test_the_text_of_a_streamed_run_is_shown_by_each_attempt_and_paid_for_
     assert await streamed(yard, task.id) == {1: "one two", 2: "one two"}
 
 
+async def test_each_run_has_the_same_id_in_every_attempt_and_no_other_run_has_it(yard: Yard):
+    agent, worker = Model(searching(0)).agent(), taskyard.Agent("helper")
+    ids: list[list[str]] = []
+
+    @worker.handles("ask")
+    async def ask(task: taskyard.Context) -> None:
+        runs = [await agent.run(prompt) for prompt in ("first", "second")]
+        ids.append([each for result in runs for each in (result.run_id, result.conversation_id)])
+        if task.attempt == 1:
+            raise RuntimeError("crash")
+
+    tasks = [await yard.enqueue("ask", retry={"strategy": "immediate"}) for _ in range(2)]
+    await yard.drain(worker)
+
+    assert [(await yard.get(task.id)).status for task in tasks] == [Status.COMPLETED] * 2
+    attempts = sorted(ids)
+    assert (attempts[0], attempts[2]) == (attempts[1], attempts[3])
+    assert len({each for run_ids in ids for each in run_ids}) == len(tasks) * 4
+
+
 async def test_a_plain_handler_runs_an_agent_in_its_thread(yard: Yard):
     crashes, model = [RuntimeError("crash")], Model(searching(1))
     agent = model.agent()
