@@ -1,7 +1,11 @@
 """Calls that wait for a batch, by the verbs themselves: each is settled once, and for the wait that it belongs to."""
 
+import pytest
+
 from taskyard.core.task import Status
 from taskyard.core.units import SECOND, Micros, to_iso
+from taskyard.definition.definition import Sizes
+from taskyard.features.provider_batches.rules import TYPE
 from taskyard.features.provider_batches.views import BatchCall, CallOutcome, CallState
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
@@ -13,7 +17,7 @@ ORDINARY_SEC = 300
 RESERVED = 250_000  # micro-dollars
 
 
-async def join(yard: Yard, held: Held) -> BatchCall:
+async def join(yard: Yard, held: Held, *, may_pay_twice: bool = True) -> BatchCall:
     return await yard.provider_batches.join(
         held.id,
         held.lease,
@@ -23,6 +27,7 @@ async def join(yard: Yard, held: Held) -> BatchCall:
         request={},
         gather_sec=0,
         ordinary_sec=ORDINARY_SEC,
+        may_pay_twice=may_pay_twice,
     )
 
 
@@ -34,6 +39,13 @@ async def given_a_batch(yard: Yard, clock: ManualClock) -> tuple[Held, Held]:
     (batch,) = await yard.claim("worker", start=True)
     await yard.provider_batches.sent(batch.id, batch.lease, "key", provider_id="batch_1", calls=1)
     return task, batch
+
+
+async def answer(yard: Yard, batch: Held, text: str = "late", outcome: CallOutcome = CallOutcome.ANSWERED) -> None:
+    """What the provider answers to the call of a batch is collected."""
+    (call,) = await yard.provider_batches.outstanding(batch.id, batch.lease)
+    result = {"custom_id": call.custom_id, "outcome": outcome, "answer": text, "cost_usd": "0.10"}
+    assert await yard.provider_batches.collect(batch.id, batch.lease, [result]) == 1
 
 
 async def day(yard: Yard) -> tuple[int, int]:
@@ -54,9 +66,7 @@ async def test_an_answer_to_a_wait_that_was_given_up_is_paid_for_and_ends_no_oth
 
     await elapse(yard, clock, ORDINARY_SEC)
     batch = await claim_that(yard, batch.id, start=True)
-    (call,) = await yard.provider_batches.outstanding(batch.id, batch.lease)
-    answer = {"custom_id": call.custom_id, "outcome": CallOutcome.ANSWERED, "answer": "late", "cost_usd": "0.10"}
-    assert await yard.provider_batches.collect(batch.id, batch.lease, [answer]) == 1
+    await answer(yard, batch)
     assert await day(yard) == (0, 100_000)
     assert (await yard.get(task.id)).status is Status.PENDING
 
@@ -73,3 +83,52 @@ async def test_a_part_that_is_reported_twice_is_stored_once(yard: Yard, clock: M
 
     assert [(part.key, part.calls) for part in again.parts] == [("key", 1)]
     assert (await events_of(yard, batch.id)).count("task.sent") == 1
+
+
+async def given_a_batch_and_a_woken_task(yard: Yard, clock: ManualClock) -> tuple[Held, Held]:
+    """The time of the wait is over, and no slot was free for the task so far."""
+    task, batch = await given_a_batch(yard, clock)
+    await yard.attempts.snooze(batch.id, batch.lease, HOUR - ORDINARY_SEC)
+    await elapse(yard, clock, HOUR - ORDINARY_SEC + 1)
+    (batch,) = await yard.claim("worker", types=[TYPE], start=True)
+    assert (await yard.get(task.id)).status is Status.READY
+    return task, batch
+
+
+@pytest.mark.parametrize("may_pay_twice", [True, False])
+async def test_an_answer_that_comes_before_its_woken_task_asks_again_is_used(
+    yard: Yard, clock: ManualClock, may_pay_twice: bool
+):
+    task, batch = await given_a_batch_and_a_woken_task(yard, clock)
+    await answer(yard, batch)
+
+    task = await claim_that(yard, task.id, start=True)
+    found = await join(yard, task, may_pay_twice=may_pay_twice)
+
+    assert (found.state, found.answer) == (CallState.ANSWERED, "late")
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [("x" * Sizes().max_output_bytes, CallOutcome.ANSWERED), ("overloaded", CallOutcome.FAILED)],
+    ids=["too large", "failed"],
+)
+async def test_a_woken_task_makes_the_call_where_its_batch_has_no_answer_for_it(
+    yard: Yard, clock: ManualClock, text: str, outcome: CallOutcome
+):
+    task, batch = await given_a_batch_and_a_woken_task(yard, clock)
+    await answer(yard, batch, text, outcome)
+
+    task = await claim_that(yard, task.id, start=True)
+
+    assert (await join(yard, task)).state is CallState.ORDINARY
+
+
+async def test_nothing_is_noted_for_a_task_that_has_ended(yard: Yard, clock: ManualClock):
+    task, batch = await given_a_batch_and_a_woken_task(yard, clock)
+    await yard.cancel(task.id)
+    before = await yard.attempts.checkpoints(task.id)
+
+    await answer(yard, batch)
+
+    assert await yard.attempts.checkpoints(task.id) == before

@@ -43,6 +43,7 @@ MOST_ATTEMPTS = 1000
 FIRST_DELAY, LONGEST_DELAY = SECOND, MINUTE  # after a failure to send: a deadline may be near
 MOST_WAITING_SEC = 3600
 _NOTHING = MicroUsd(0)
+_RELEASED = -1
 
 
 class CallBody(TypedDict):
@@ -52,7 +53,7 @@ class CallBody(TypedDict):
     custom_id: str
     name: str  # of the call, in its task
     attempt: int  # that the cost belongs to
-    wait: int  # of the task, that the answer ends
+    wait: int  # of the task, that the answer ends; -1: the call was made in the ordinary way
     type: str
     agent: str
     agent_type: str | None
@@ -158,7 +159,7 @@ def over(record: Record) -> RecordChange:
 
 def released(record: Record) -> RecordChange:
     """The item of a call that is made in the ordinary way: what it reserved is given back, its cost may still come."""
-    body: dict[str, Json] = {**record.body, "reserved": _NOTHING, "wait": -1}
+    body: dict[str, Json] = {**record.body, "reserved": _NOTHING, "wait": _RELEASED}
     return RecordChange(record.kind, record.workspace, record.id, record.version, body)
 
 
@@ -191,6 +192,11 @@ def with_cost(attempt: Attempt, cost: MicroUsd, spent: Reported) -> Attempt:
 def waits_for(hot: Hot | None, item: CallBody) -> bool:
     """Whether the task still waits for this call's answer."""
     return hot is not None and hot.status is Status.PENDING and hot.wait == item["wait"]
+
+
+def may_use(hot: Hot, item: CallBody) -> bool:
+    """Whether an answer helps a task that was woken: it has not come back to the call, and would pay for another."""
+    return not hot.status.is_final and item["wait"] != _RELEASED
 
 
 def batch_task(

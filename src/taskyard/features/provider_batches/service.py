@@ -349,7 +349,9 @@ class ProviderBatches:
             events=() if hot is None else (_event(hot, str(answer["outcome"]), record.id, now, item, spent, cost),),
             at=now,
         )
-        if hot is None or not rules.waits_for(hot, item):
+        # Nothing becomes an artifact of a task that waits no longer, so an answer that is too large for a row is lost.
+        is_answer = answer["outcome"] == CallOutcome.ANSWERED and answer["answer"] is not None
+        if hot is None or not (rules.waits_for(hot, item) or (is_answer and rules.may_use(hot, item))):
             return change_set
         return change_set._replace(
             expects=(expected(hot),),
