@@ -14,7 +14,7 @@ from taskyard.server.server import Server, served
 from taskyard.yard import Yard
 from tests.client.proxies import Cutting
 from tests.remote import url_of
-from tests.yards import given_an_agent
+from tests.yards import data_of, given_a_running_task, given_an_agent
 
 
 async def test_a_task_is_put_in_once_and_reported_as_new(local: Yard, shaky: Yard, proxy: Cutting):
@@ -91,6 +91,18 @@ async def test_the_same_tasks_are_claimed_again(local: Yard, shaky: Yard, proxy:
     proxy.to_lose = 1
     receipts = [await shaky.complete(each.id, each.lease, {"done": True}) for each in held]
     assert [receipt.status for receipt in receipts] == [Status.COMPLETED] * 2
+
+
+async def test_progress_is_announced_once(local: Yard, shaky: Yard, proxy: Cutting):
+    held = await given_a_running_task(local)
+
+    proxy.to_lose = 2
+    assert not (await shaky.progress(held.id, held.lease, {"fraction": 0.5})).must_stop
+    await shaky.progress(held.id, held.lease, {"fraction": 0.5})  # said again, and not sent again
+
+    assert proxy.lost == 2
+    assert await data_of(local, "task.progress") == [{"progress": {"fraction": 0.5}}] * 2
+    assert [each.kind for each in (await local.streams.page(held.id)).chunks] == ["progress"] * 2
 
 
 async def test_a_signal_whose_answer_was_lost_is_not_sent_twice(local: Yard, shaky: Yard, proxy: Cutting):

@@ -180,6 +180,7 @@ class Leases(RequestBody):
 
 class Progress(Leased):
     progress: Any
+    request_id: Name | None = Field(None, description="The same again: it is not announced twice.")
 
 
 class AddMessage(Leased):

@@ -89,6 +89,11 @@ class RemoteNotes(Remote, Notes):
     checkpoint = over_http(Notes.checkpoint, calls.CHECKPOINT)
 
 
+def repeatable(given: Arguments) -> Arguments:
+    """With the id of the request, by which the server knows it again where its answer was lost."""
+    return {**given, "request_id": given["request_id"] or token_hex(8)}
+
+
 def _pairs(given: Arguments) -> Arguments:
     return {"leases": [{"task_id": task_id, "lease": mended(lease)} for task_id, lease in given["leases"]]}
 
@@ -103,7 +108,7 @@ class RemoteClaims(Batched, Claims):
     start = over_http(Claims.start, calls.START)
     heartbeat = in_batches(Claims.heartbeat, calls.HEARTBEAT)
     check_leases = over_http(Claims.check_leases, calls.CHECK_LEASES, prepare=_pairs)
-    progress = over_http(Claims.progress, calls.PROGRESS)
+    progress = over_http(Claims.progress, calls.PROGRESS, prepare=repeatable)
 
     async def heartbeat_many(self, heartbeats: Sequence[Heartbeat]) -> list[HeartbeatAnswer]:
         """By hand: each is encoded as one that is sent by itself."""

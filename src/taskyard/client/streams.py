@@ -6,15 +6,13 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from taskyard.api import calls
 from taskyard.api.codec import error_of, read
-from taskyard.client.attempts import Batched, in_batches, objects_of
+from taskyard.client.attempts import Batched, in_batches, objects_of, repeatable
 from taskyard.client.remote import over_http
 from taskyard.client.transport.batches import Batches, BatchItem
-from taskyard.client.transport.call_encoding import Arguments
 from taskyard.core.errors import StoreUnavailable, TaskyardError, TooManyListeners
 from taskyard.features.streams.service import MOST_WAIT, Streams
 from taskyard.features.streams.views import StreamedChunk, StreamReceipt
@@ -26,10 +24,6 @@ if TYPE_CHECKING:
 MOST_FOLLOWED = 100  # streams, each with a connection of its own: half of what the client may have
 EVENTS = "text/event-stream"
 QUIET = 15.0  # seconds after which a server gives a sign of life
-
-
-def _repeatable(given: Arguments) -> Arguments:
-    return {**given, "request_id": given["request_id"] or token_hex(8)}
 
 
 class _NothingCame(Exception):
@@ -76,7 +70,7 @@ class RemoteStreams(Batched, Streams):
         self.outgoing = Batches(self._send_one, self._send_many)
         self._followed = 0  # streams that an answer is open for
 
-    append = in_batches(Streams.append, calls.APPEND, prepare=_repeatable)
+    append = in_batches(Streams.append, calls.APPEND, prepare=repeatable)
     page = over_http(Streams.page, calls.STREAM)
 
     async def follow(self, task_id: str, *, after: str | None = None) -> AsyncGenerator[StreamedChunk, None]:

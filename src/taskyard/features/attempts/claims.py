@@ -342,11 +342,16 @@ class Claims:
             return "lease_lost"  # it was ended otherwise between its heartbeat and now
         return "budget_exceeded"
 
-    async def progress(self, task_id: str, lease: str, progress: Json) -> HeartbeatAnswer:
-        """A heartbeat that is also a chunk of the stream and an event, for those who watch."""
+    async def progress(
+        self, task_id: str, lease: str, progress: Json, *, request_id: str | None = None
+    ) -> HeartbeatAnswer:
+        """A heartbeat that is also a chunk of the stream and an event, for those who watch.
+
+        The same request id again adds neither.
+        """
         answer = await self.heartbeat(task_id, lease, progress=progress)
         if not answer.must_stop:
-            await self._streams.add(task_id, lease, (progress_entry(progress),))
+            await self._streams.add(task_id, lease, (progress_entry(progress),), request_id)
         return answer
 
 

@@ -126,7 +126,8 @@ def _heartbeat_answers(
 @routes.add(calls.PROGRESS, model(HeartbeatAnswer))
 async def progress(caller: Calling, task_id: TaskAt, asked: requests.Progress) -> Response:
     """Say how far it is."""
-    return answer(write(await caller.yard.progress(task_id, asked.lease, asked.progress)))
+    told = await caller.yard.progress(task_id, asked.lease, asked.progress, request_id=asked.request_id)
+    return answer(write(told))
 
 
 @routes.add(calls.MESSAGE, DONE)
