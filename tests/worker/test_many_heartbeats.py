@@ -116,3 +116,23 @@ async def test_a_call_that_hangs_is_given_up_when_its_lease_has_run_out() -> Non
         heart.add(task, monotonic() - 2, lambda _word, _why: None)
 
         await beat_until(heart, hanging, hanging.called_again)
+
+
+class TakesTurns(OneHangs):
+    """The yard behind a line: an answer takes a few turns of the loop."""
+
+    async def heartbeat_many(self, heartbeats: Sequence[Heartbeat]) -> list[HeartbeatAnswer]:
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return await super().heartbeat_many(heartbeats)
+
+
+async def test_a_heartbeat_that_is_late_already_is_given_time_for_its_answer() -> None:
+    async with connect("memory://") as yard:
+        await yard.agents.register("worker")
+        await yard.enqueue("code", timeouts={"lease_sec": 2, "heartbeat_sec": 1})
+        (task,) = await yard.claim("worker", start=True)
+        heart, slow = HeartbeatSender(), TakesTurns(yard, "", wanted=1)
+        heart.add(task, monotonic() - 100, lambda _word, _why: None)
+
+        await beat_until(heart, slow, slow.all_kept)

@@ -35,7 +35,7 @@ _NOT_NOW = frozenset({"ASK", "TRYAGAIN", "CLUSTERDOWN", "LOADING", "BUSY"})
 _UNREACHABLE = (ConnectionLost, OSError, TimeoutError)
 
 
-class _Retries:
+class Retries:
     """The pauses between tries of one command, and their end.
 
     An asynchronous generator would read better, but closing an unfinished one takes longer than a command.
@@ -98,9 +98,9 @@ class RedisServer:
                 await self._handle_error(connection, error)
                 await retries.wait()
 
-    def _retries(self) -> _Retries:
+    def _retries(self) -> Retries:
         several = self._where.master is not None or len(self._known_hosts) > 1
-        return _Retries(self._where.name, (SEVERAL_TRIED_FOR if several else ONE_TRIED_FOR) * self._call_timeout)
+        return Retries(self._where.name, (SEVERAL_TRIED_FOR if several else ONE_TRIED_FOR) * self._call_timeout)
 
     async def open_another(self) -> RedisConnection:
         """Open a connection for blocking commands of the caller."""
@@ -138,7 +138,7 @@ class RedisServer:
 
     # Connections.
 
-    async def _connect_to_yard(self, retries: _Retries) -> RedisConnection:
+    async def _connect_to_yard(self, retries: Retries) -> RedisConnection:
         """The connection to the yard's server. It is searched for until the last try."""
         while (connection := self._connection) is None or connection.is_lost:
             try:
