@@ -313,6 +313,19 @@ async def test_artifacts_are_pruned_with_their_tasks(yard: Yard, clock: ManualCl
     assert objects_in(folder) == [lone.id]
 
 
+async def test_an_artifact_is_let_go_of_in_the_commit_that_prunes_its_task(yard: Yard, clock: ManualClock):
+    held = await given_a_running_task(yard)
+    made = await put_by(yard, held)
+    await yard.complete(held.id, held.lease)
+    clock.advance(seconds=8 * 24 * HOUR)
+
+    await yard.sweep()
+
+    assert await yard.find() == []
+    assert await yard.store.records("artifact") == []
+    assert [record.id for record in await yard.store.records("loose")] == [made]
+
+
 async def test_one_that_was_put_in_by_itself_is_removed_by_hand_and_a_tasks_is_not(yard: Yard, folder: Path):
     lone = await yard.artifacts.put("a.txt", "by itself")
     held = await given_a_running_task(yard)
