@@ -64,8 +64,8 @@ MUTANTS = (
         edits=(
             Edit(
                 "stores/sqlite/log/log_reads.py",
-                "gone_owners(connection, first, workspace, body) if is_partly_gone else set[str]()",
-                "set[str]()",
+                "        if is_partly_gone:\n",
+                "        if is_partly_gone is None:\n",
             ),
         ),
         caught_by=Named(

@@ -162,6 +162,7 @@ class Interruptions:
 
     def __init__(self, writer: Writer, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
         self.small: list[asyncio.Future[Any]] = []
+        self.ids: list[str] = []
         self.begun = 0
         self._writer, self._clock = writer, clock
         self._loop = asyncio.get_running_loop()
@@ -176,7 +177,9 @@ class Interruptions:
         monkeypatch.setattr(SqliteTransaction, "insert_tasks", noted)
 
     async def _come(self) -> None:
-        self.small.append(asyncio.ensure_future(self._writer.commit([one_new(self._clock)])))
+        small = one_new(self._clock)
+        self.ids.append(small.tasks[0].hot.id)
+        self.small.append(asyncio.ensure_future(self._writer.commit([small])))
         await asyncio.sleep(0)
 
 
@@ -184,18 +187,14 @@ async def test_a_large_set_gives_way_to_what_is_small_a_few_times_and_no_more(
     writer: Writer, path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ):
     interruptions = Interruptions(writer, clock, monkeypatch)
-    large = asyncio.ensure_future(writer.commit([a_thousand_new(clock)]))
-    left: list[int] = []
-    large.add_done_callback(lambda _: left.extend(not each.done() for each in interruptions.small))
 
-    (landed,) = await large
+    (landed,) = await writer.commit([a_thousand_new(clock)])
     await asyncio.gather(*interruptions.small)
 
     assert isinstance(landed, Committed)
     assert interruptions.begun == 3
-    assert left == [0, 0, 1]  # the last one came when it gave way no more
     with opened(path) as connection:
-        assert len(tasks_of(connection)) == 1_003
-        assert [number for (number,) in connection.execute("select seq from task order by seq")] == list(
-            range(1, 1_004)
-        )
+        numbers = dict(connection.execute("select id, seq from task"))
+        assert sorted(numbers.values()) == list(range(1, 1_004))
+        # The last one came when it gave way no more.
+        assert [numbers[task_id] for task_id in interruptions.ids] == [1, 2, 1_003]
