@@ -76,3 +76,17 @@ async def test_a_token_answers_no_question_of_the_agent_that_it_works_as(tmp_pat
 
     assert {path: text for path, text in responses.items() if OWN not in text} == {}
     assert (still, answered.status_code) == (Status.PENDING, 200)
+
+
+async def test_who_asks_as_an_agent_that_another_token_registered_does_not_answer_either(tmp_path: Path):
+    async with a_server(tmp_path) as (yard, port):
+        await yard.enqueue("code")
+        first, asking = [(await yard.tokens.create(name, "orchestrator")).text for name in ("first", "asking")]
+        async with client_of(port, first) as registers, client_of(port, asking) as client:
+            await registers.post("/api/agents", json={"id": "coder"})
+            task = await asked(client)
+            responses = await responses_to_answers(yard, client, task, asking)
+            still = (await yard.get(task)).status
+
+    assert {path: text for path, text in responses.items() if OWN not in text} == {}
+    assert still is Status.PENDING

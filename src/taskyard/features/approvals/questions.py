@@ -42,12 +42,14 @@ class Questions:
         default: Json | NoDefault = NO_DEFAULT,
         context: Json = None,
         login: bool = False,
+        token: str | None = None,
     ) -> Waited:
         """Ask a person, and wait for the answer without a slot. The name is that of the wait, once in each task.
 
         The answer fits `answer_schema`, or is one of `choices`; without either it is an object with `approved` and
         `comment`. `who` names the people, groups and roles that may give it. When the time is over, the default is the
-        answer, and `timed_out` says so. `context` is shown beside the question. With `login`, no link answers it.
+        answer, and `timed_out` says so. `context` is shown beside the question. With `login`, no link answers it. A
+        server says by which `token` it is asked: that one does not answer it.
         """
         name = arguments.name("name", name)
         patience = None if timeout_sec is None else arguments.duration("timeout_sec", timeout_sec)
@@ -82,9 +84,8 @@ class Questions:
             record = await self._store.record(rules.KIND, hot.workspace, hot.id)
             if (heard := heard_by(note, sent)) is not None:
                 return None, Waited(True, json.loads(heard.data), by=heard.sent_by)
-            posed = rules.posed(
-                wanted, None if record is None else rules.question_of(record), hot, until=until, now=now
-            )
+            before = None if record is None else rules.question_of(record)
+            posed = replace(rules.posed(wanted, before, hot, until=until, now=now), asked_with=token)
             if until is None or until > now:
                 return await self._posed(hot, posed, record, note, new=noted is None), Waited(False)
             return self._timed_out(hot, posed, record, note, now, new=noted is None), _defaulted(posed)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Final, NamedTuple, TypedDict
+from typing import Final, NamedTuple, NotRequired, TypedDict
 
 from taskyard.core.changes import Record, RecordChange
 from taskyard.core.errors import InvalidInput
@@ -86,6 +86,7 @@ class AskedQuestion:
     asked_by: str  # the agent
     asked_at: Micros
     until: Micros | None
+    asked_with: str | None = None  # the id of the token that was shown
     answered: GivenAnswer | None = None
 
     def body(self) -> dict[str, Json]:
@@ -101,6 +102,7 @@ class AskedQuestion:
             "context": self.context,
             "login": self.login,
             "asked_by": self.asked_by,
+            "asked_with": self.asked_with,
             "asked_at": self.asked_at,
             "until": self.until,
             "answered": None if given is None else {"by": given.by, "at": given.at, "is_default": given.is_default},
@@ -127,6 +129,7 @@ class QuestionBody(TypedDict):
     context: Json
     login: bool
     asked_by: str
+    asked_with: NotRequired[str | None]  # an older release did not keep it
     asked_at: Micros
     until: Micros | None
     answered: AnsweredBody | None
@@ -149,6 +152,7 @@ def question_of(record: Record) -> AskedQuestion:
         context=body["context"],
         login=body["login"],
         asked_by=body["asked_by"],
+        asked_with=body.get("asked_with"),
         asked_at=body["asked_at"],
         until=body["until"],
         answered=None if given is None else GivenAnswer(given["by"], given["at"], given["is_default"]),

@@ -96,11 +96,16 @@ class Caller:
         return self.token.by
 
     @property
+    def token_id(self) -> str | None:
+        """What listeners and questions are counted by; None: who needs no token has none."""
+        return self.token.id if self.token.sealed else None
+
+    @property
     def person(self) -> Person:
         """Who answers a question. An admin is an operator too."""
         role = self.token.role
         roles = (role.value,) if role is not Role.ADMIN else (Role.OPERATOR.value, role.value)
-        return Person(self.by, roles, self.token.groups, token=self.token.id if self.token.sealed else None)
+        return Person(self.by, roles, self.token.groups, token=self.token_id)
 
     async def must_work_as(self, agent_id: str, agent_type: str | None = None) -> None:
         """Refuse to act in the name of an agent that the token is not for."""
@@ -230,11 +235,6 @@ async def caller_with(shown: str, serving: Serving) -> Caller:
     if token is None:
         raise Unauthorized
     return Caller(yard=serving.yards.of(token.workspace), token=token, calls=serving.calls)
-
-
-def listening_as(caller: Caller) -> str | None:
-    """The id that listeners are counted by, which is that of their token; None: they have none and are not counted."""
-    return caller.token.id if caller.token.sealed else None
 
 
 async def check_own(caller: Caller, task_id: str) -> None:

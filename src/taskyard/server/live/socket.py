@@ -24,7 +24,6 @@ from taskyard.server.access.auth import (
     check_origin,
     count_call,
     identified,
-    listening_as,
     shown_token,
 )
 from taskyard.server.live.connections import Live
@@ -100,7 +99,7 @@ class Conversation:
 
     @property
     def counted_as(self) -> str | None:
-        return f"at {address_of(self._socket)}" if self._caller is None else listening_as(self._caller)
+        return f"at {address_of(self._socket)}" if self._caller is None else self._caller.token_id
 
     async def meet(self, token: str) -> None:
         """Know from now on who this is."""

@@ -27,7 +27,6 @@ from taskyard.server.access.auth import (
     address_of,
     admitted,
     identified,
-    listening_as,
     shown_token,
 )
 from taskyard.server.issuer import origin_of, unauthorized
@@ -166,7 +165,7 @@ class _Follower:
         is_stream = (is_object(body) and body.get("method") in STREAMS) or str(asked.scope["path"]).endswith(
             STREAM_PATHS
         )
-        return cls(asked.app.state.live, shown_token(asked), listening_as(caller), is_counted=is_stream)
+        return cls(asked.app.state.live, shown_token(asked), caller.token_id, is_counted=is_stream)
 
     def end(self, why: Closing) -> None:  # noqa: ARG002 - its stream has no words for it
         self.ended.set()

@@ -44,7 +44,7 @@ async def register(caller: Calling, asked: requests.RegisterAgent) -> Response:
         claim_ttl_sec=asked.claim_ttl_sec,
         orchestrator=asked.orchestrator and not is_agent,
         keep=asked.keep,
-        token=caller.token.id if caller.token.sealed else None,
+        token=caller.token_id,
         by=caller.by,
     )
     return answer(write(await caller.yard.agents.get(name.id)), 201)

@@ -200,7 +200,9 @@ async def suspend(caller: Calling, task_id: TaskAt, asked: Annotated[requests.Su
             )
         case requests.AskPerson():
             question = asked.model_dump(exclude={"lease", "kind", "name", "question"}, exclude_unset=True)
-            waited = await caller.yard.attempts.ask(task_id, asked.lease, asked.name, asked.question, **question)
+            waited = await caller.yard.attempts.ask(
+                task_id, asked.lease, asked.name, asked.question, token=caller.token_id, **question
+            )
         case requests.SnoozeTask():
             done = await caller.yard.attempts.snooze(task_id, asked.lease, asked.duration_sec)
             return answer(write(SuspendedView(Waited(over=False), done)))

@@ -12,7 +12,7 @@ from taskyard.api.openapi import Problem
 from taskyard.definition.view import About
 from taskyard.features.events.views import EventView, event_view
 from taskyard.features.tasks import multica
-from taskyard.server.access.auth import listening_as, shown_token
+from taskyard.server.access.auth import shown_token
 from taskyard.server.live import subscriptions
 from taskyard.server.live.connections import Live
 from taskyard.server.live.event_buffer import Interest
@@ -75,7 +75,7 @@ async def events(
     live: Live = request.app.state.live
     # A browser that comes back calls with the number it began with, and says here how far it got.
     first = after if last_event_id is None else last_event_id
-    feed, shown, counted_as = await live.feed_of(caller.yard), shown_token(request), listening_as(caller)
+    feed, shown, counted_as = await live.feed_of(caller.yard), shown_token(request), caller.token_id
     stream = EventStream(live, feed, interest, after=first, token=shown, counted_as=counted_as)
     await stream.subscription.check()
     live.admit(stream, live.most_listeners)  # now, while it can be refused: it leaves when the answer ends

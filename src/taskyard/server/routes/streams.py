@@ -12,7 +12,7 @@ from taskyard.api.openapi import model
 from taskyard.core.errors import TaskyardError
 from taskyard.definition.error_view import error_document
 from taskyard.features.streams.views import StreamPage, StreamReceipt
-from taskyard.server.access.auth import lease_refusals, listening_as, shown_token
+from taskyard.server.access.auth import lease_refusals, shown_token
 from taskyard.server.live.chunk_stream import ChunkStream
 from taskyard.server.live.connections import Live
 from taskyard.server.live.stream import MEDIA_TYPE
@@ -44,7 +44,7 @@ async def stream(
     # A browser that comes back calls with the place it began with, and says here how far it got.
     place = last_event_id or after
     await caller.yard.streams.page(task_id, after=place, limit=1)  # what is wrong with it is said with a status
-    chunks = ChunkStream(live, caller.yard, task_id, place, token=shown_token(request), counted_as=listening_as(caller))
+    chunks = ChunkStream(live, caller.yard, task_id, place, token=shown_token(request), counted_as=caller.token_id)
     live.admit(chunks, live.most_listeners)
     return chunks
 
