@@ -178,10 +178,18 @@ class RedisCluster:
 
 
 def _port_with_a_bus() -> int:
-    """Nodes of a cluster also listen on the port 10,000 above their own."""
-    while (port := servers.free_port()) > 55_000:
+    """Nodes of a cluster also listen on the port 10,000 above their own.
+
+    From 61,000 on no connection of others has a port: the kernel gives out lower ones.
+    """
+    while not (51_000 <= (port := servers.free_port()) <= 55_000 and _is_free(port + 10_000)):
         pass
     return port
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) != 0
 
 
 def wait_for(condition: Callable[[], bool], otherwise: str) -> None:

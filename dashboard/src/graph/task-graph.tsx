@@ -181,6 +181,7 @@ function Canvas({
   onMoved,
 }: CanvasProps) {
   const [focused, setFocused] = useState<string | null>(null);
+  const [awaited, setAwaited] = useState<string | null>(null); // focused before the graph was fitted into its room
   const { setCenter, getZoom, zoomIn, zoomOut, screenToFlowPosition } = useReactFlow();
   const isFar = useStore((state) => state.transform[2] < FAR);
   const marked = focused ?? current;
@@ -188,6 +189,7 @@ function Canvas({
   const mapped = useDeferredValue(useMemo(() => ({ boxes: drawing.boxes, places }), [drawing, places]));
   const { fit, isFitted, onMove } = useFitting(places, onMoved);
   useKeptInView(running, places, isFitted);
+  useKeptInView(awaited, places, isFitted);
   const isInSight = useSight();
   const isSketched = drawing.boxes.length > SKETCHED_FROM && (isFar || !isFitted);
   const nodes = useMemo(
@@ -229,6 +231,8 @@ function Canvas({
     if (next === null || place === undefined) return;
     event.preventDefault();
     setFocused(next);
+    setAwaited(isFitted ? null : next);
+    if (!isFitted) return; // what fits the graph in would undo it
     void setCenter(place.x + BOX_WIDTH / 2, place.y + BOX_HEIGHT / 2, {
       zoom: Math.max(getZoom(), 0.7),
       duration: 150,

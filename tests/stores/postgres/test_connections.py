@@ -28,6 +28,7 @@ from taskyard.stores.postgres.connection.pool import connect as connect_session
 from taskyard.stores.postgres.fast import statement_runner
 from taskyard.stores.postgres.statements import Statements
 from taskyard.stores.postgres.transaction_runner import TransactionRunner
+from taskyard.stores.shared import timeouts
 from taskyard.stores.shared.store_clock import StoreClock
 from tests.stores.given import HERE, a_new_task, committed, given_a_task
 from tests.stores.postgres.conftest import Gate
@@ -262,3 +263,17 @@ async def test_a_batch_has_time_for_each_of_its_rows(
 
     assert len(await store.load([each.hot.id for each in tasks])) == 30
     await hurried.close()
+
+
+async def test_the_server_is_told_when_to_give_a_silent_client_up(store: PostgresStore, url: str):
+    # Over a Unix socket the server has no use for them, and shows what it was told only as what a reset would restore.
+    session = await connect_session(parse_address(url, "taskyard", 10))
+    told = await session.fetch("select name, reset_val from pg_settings where name ~ '^tcp_' and source = 'client'")
+    await session.close()
+
+    assert dict(told) == {
+        "tcp_keepalives_idle": str(timeouts.IDLE),
+        "tcp_keepalives_interval": str(timeouts.BETWEEN),
+        "tcp_keepalives_count": str(timeouts.PROBES),
+        "tcp_user_timeout": str(timeouts.UNACKNOWLEDGED),
+    }

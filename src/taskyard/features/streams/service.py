@@ -23,7 +23,7 @@ from taskyard.ledger.ledger import Ledger
 CHUNKS_AT_ONCE = 200
 MOST_WAIT = 60.0  # seconds
 LOOK_AGAIN = 0.5  # seconds: the end of a task wakes nobody who follows its stream
-MOST_APPENDS = 500  # in one write
+MOST_APPENDS = 10  # in one write: claims and ends wait for it
 HEAVIEST = 4 << 20  # bytes of one write
 PRUNED_AT_ONCE = 200  # tasks
 
