@@ -271,7 +271,7 @@ async def test_the_server_is_told_when_to_give_a_silent_client_up(store: Postgre
     told = await session.fetch("select name, reset_val from pg_settings where name ~ '^tcp_' and source = 'client'")
     await session.close()
 
-    assert dict(told) == {
+    assert {row[0]: row[1] for row in told} == {
         "tcp_keepalives_idle": str(timeouts.IDLE),
         "tcp_keepalives_interval": str(timeouts.BETWEEN),
         "tcp_keepalives_count": str(timeouts.PROBES),
