@@ -265,7 +265,7 @@ async def test_a_batch_has_time_for_each_of_its_rows(
     await hurried.close()
 
 
-async def test_the_server_is_told_when_to_give_a_silent_client_up(store: PostgresStore, url: str):
+async def test_the_server_has_limits_for_a_silent_client(store: PostgresStore, url: str):
     # Over a Unix socket the server has no use for them, and shows what it was told only as what a reset would restore.
     session = await connect_session(parse_address(url, "taskyard", 10))
     told = await session.fetch("select name, reset_val from pg_settings where name ~ '^tcp_' and source = 'client'")
