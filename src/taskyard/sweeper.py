@@ -49,8 +49,8 @@ PRUNE_STREAMS_EVERY = Micros(60 * SECOND)
 CASCADES_EVERY = Micros(60 * SECOND)
 FOLLOW_EVERY = Micros(5 * SECOND)
 PAGE = 1000  # events
-PAGES = 5  # whose figures are stored together
-COUNTS = 4  # of so many pages each, that one sweep makes
+PAGES_AT_ONCE = 5  # whose figures are stored together
+MOST_ROUNDS = 4  # of so many pages, in one sweep
 ALL_GRAPHS_EVERY = HOUR
 FORGET_EVERY = HOUR
 
@@ -214,7 +214,7 @@ class Sweeper:
     async def follow(self) -> PruneStep:
         """Look at the events since the last time: finish what their writers did not live to finish, and count them."""
         settled = 0
-        for _ in range(COUNTS):
+        for _ in range(MOST_ROUNDS):
             number, is_more = await self._follow_pages()
             settled += number
             if not is_more:
@@ -224,7 +224,7 @@ class Sweeper:
     async def _follow_pages(self) -> PruneStep:
         """Some pages, whose figures are stored together."""
         settled, counting = 0, await self._here.metrics.begin()
-        for _ in range(PAGES):
+        for _ in range(PAGES_AT_ONCE):
             events = await counting.read(PAGE)
             # DAGs are settled before their events are counted: if a process dies in between, the next sweep does both.
             settled += await self._settle_ended([stored.event for stored in events])

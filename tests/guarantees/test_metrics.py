@@ -33,7 +33,7 @@ async def several(yard: Yard, number: int) -> None:
 def page_by_page(monkeypatch: pytest.MonkeyPatch, size: int, pages: int = 1) -> None:
     """So many events to a page, and the figures of so many pages stored together."""
     monkeypatch.setattr(sweeper, "PAGE", size)
-    monkeypatch.setattr(sweeper, "PAGES", pages)
+    monkeypatch.setattr(sweeper, "PAGES_AT_ONCE", pages)
 
 
 async def today(yard: Yard) -> MetricTotals:
@@ -133,7 +133,7 @@ async def test_whenever_the_counting_process_dies_each_event_is_counted_once(
 
 async def test_a_long_backlog_is_counted_page_by_page(yard: Yard, clock: ManualClock, monkeypatch: pytest.MonkeyPatch):
     page_by_page(monkeypatch, 7)
-    monkeypatch.setattr(sweeper, "COUNTS", 2)
+    monkeypatch.setattr(sweeper, "MOST_ROUNDS", 2)
     await several(yard, 30)
 
     await count_now(yard, clock)
@@ -146,7 +146,7 @@ async def test_a_long_backlog_is_counted_page_by_page(yard: Yard, clock: ManualC
 
 async def test_figures_of_several_pages_are_stored_together(yard: Yard, monkeypatch: pytest.MonkeyPatch):
     page_by_page(monkeypatch, 7, pages=3)
-    monkeypatch.setattr(sweeper, "COUNTS", 1)
+    monkeypatch.setattr(sweeper, "MOST_ROUNDS", 1)
     await several(yard, 30)
 
     with pytest.raises(ProcessDied):
@@ -167,7 +167,7 @@ async def test_a_sweep_that_finds_no_event_writes_nothing(yard: Yard):
 
 
 async def test_nothing_is_pruned_before_it_is_counted(yard: Yard, clock: ManualClock, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(sweeper, "COUNTS", 0)
+    monkeypatch.setattr(sweeper, "MOST_ROUNDS", 0)
     held = await given_a_running_task(yard)
     await yard.complete(held.id, held.lease)
     clock.advance(seconds=8 * DAY)

@@ -218,8 +218,8 @@ async def test_an_open_yard_follows_events_until_all_are_followed(
     open_yard: OpenYard, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(sweeper, "PAGE", 3)
-    monkeypatch.setattr(sweeper, "PAGES", 1)
-    monkeypatch.setattr(sweeper, "COUNTS", 1)
+    monkeypatch.setattr(sweeper, "PAGES_AT_ONCE", 1)
+    monkeypatch.setattr(sweeper, "MOST_ROUNDS", 1)
     yard = await open_yard(sweeps=True)
     await yard.enqueue_many([{"type": "code"}] * TASKS)
     clock.advance(seconds=5)  # the duty may have been taken before there was anything to follow
