@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from taskyard.app import a2a_mount, mcp_mount
 from taskyard.core.task import Status
@@ -63,30 +64,19 @@ async def responses_to_answers(yard: Yard, client: httpx.AsyncClient, task: str,
     return responses
 
 
-async def test_a_token_answers_no_question_of_the_agent_that_it_works_as(tmp_path: Path):
+@pytest.mark.parametrize(("registers", "status"), [("own", 200), ("other", 403)])
+async def test_neither_the_token_that_asked_nor_the_one_that_registered_the_agent_answers(
+    tmp_path: Path, registers: str, status: int
+):
     async with a_server(tmp_path) as (yard, port):
         await yard.enqueue("code")
         own, other = [(await yard.tokens.create(name, "orchestrator")).text for name in ("own", "other")]
         async with client_of(port, own) as client, client_of(port, other) as person:
-            await client.post("/api/agents", json={"id": "coder"})
+            await (client if registers == "own" else person).post("/api/agents", json={"id": "coder"})
             task = await asked(client)
             responses = await responses_to_answers(yard, client, task, own)
             still = (await yard.get(task)).status
             answered = await person.post(f"/api/tasks/{task}/answer", json={"name": "deploy", "data": YES})
 
     assert {path: text for path, text in responses.items() if OWN not in text} == {}
-    assert (still, answered.status_code) == (Status.PENDING, 200)
-
-
-async def test_who_asks_as_an_agent_that_another_token_registered_does_not_answer_either(tmp_path: Path):
-    async with a_server(tmp_path) as (yard, port):
-        await yard.enqueue("code")
-        first, asking = [(await yard.tokens.create(name, "orchestrator")).text for name in ("first", "asking")]
-        async with client_of(port, first) as registers, client_of(port, asking) as client:
-            await registers.post("/api/agents", json={"id": "coder"})
-            task = await asked(client)
-            responses = await responses_to_answers(yard, client, task, asking)
-            still = (await yard.get(task)).status
-
-    assert {path: text for path, text in responses.items() if OWN not in text} == {}
-    assert still is Status.PENDING
+    assert (still, answered.status_code) == (Status.PENDING, status)
