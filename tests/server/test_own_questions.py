@@ -31,13 +31,14 @@ async def a_server(tmp_path: Path) -> AsyncGenerator[tuple[Yard, int]]:
             yield yard, client.base_url.port
 
 
-async def asked(client: httpx.AsyncClient, *, agent: str = "coder") -> str:
-    """Claim a task as this agent, and ask; the task."""
-    claim = await client.post("/api/tasks/claim", json={"agent_id": agent, "start": True})
+async def asked(*clients: httpx.AsyncClient, agent: str = "coder") -> str:
+    """Claim a task as this agent, and ask, each client the same; the task."""
+    claim = await clients[0].post("/api/tasks/claim", json={"agent_id": agent, "start": True})
     (held,) = claim.json()["tasks"]
     question = {"lease": held["lease"], "kind": "question", "name": "deploy", "question": "Deploy?"}
-    suspended = await client.post(f"/api/tasks/{held['id']}/suspend", json=question)
-    assert suspended.json()["over"] is False, suspended.text
+    for client in clients:
+        suspended = await client.post(f"/api/tasks/{held['id']}/suspend", json=question)
+        assert suspended.json()["over"] is False, suspended.text
     return str(held["id"])
 
 
@@ -80,3 +81,26 @@ async def test_neither_the_token_that_asked_nor_the_one_that_registered_the_agen
 
     assert {path: text for path, text in responses.items() if OWN not in text} == {}
     assert (still, answered.status_code) == (Status.PENDING, status)
+
+
+async def test_no_token_that_asked_answers_whichever_of_them_asked_last(tmp_path: Path):
+    async with a_server(tmp_path) as (yard, port):
+        await yard.enqueue("code")
+        await yard.agents.register("coder")
+        tokens = [(await yard.tokens.create(name, "orchestrator")).text for name in ("one", "two", "third")]
+        async with (
+            client_of(port, tokens[0]) as one,
+            client_of(port, tokens[1]) as two,
+            client_of(port, tokens[2]) as other,
+        ):
+            task = await asked(one, two)
+            responses = {
+                (name, path): text
+                for name, client, token in (("one", one, tokens[0]), ("two", two, tokens[1]))
+                for path, text in (await responses_to_answers(yard, client, task, token)).items()
+            }
+            still = (await yard.get(task)).status
+            answered = await other.post(f"/api/tasks/{task}/answer", json={"name": "deploy", "data": YES})
+
+    assert {way: text for way, text in responses.items() if OWN not in text} == {}
+    assert (still, answered.status_code) == (Status.PENDING, 200)

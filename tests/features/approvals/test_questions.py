@@ -7,7 +7,7 @@ import pytest
 
 from taskyard.core.errors import AlreadyAnswered, Forbidden, IllegalTransition, InvalidAnswer, InvalidInput, NotFound
 from taskyard.core.task import Status
-from taskyard.features.approvals.rules import Person
+from taskyard.features.approvals.rules import MOST_TOKENS, Person
 from taskyard.features.approvals.views import AnsweredView
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
@@ -373,3 +373,28 @@ async def test_a_question_that_comes_again_is_not_notified_again(yard: Yard, clo
     (wanted,) = await yard.approvals.list()
     assert wanted.question is not None
     assert (wanted.question.text, wanted.is_open) == ("Deploy?", True)
+
+
+async def test_a_question_that_is_asked_anew_is_answered_by_no_token_that_asked_it_before(
+    yard: Yard, clock: ManualClock
+):
+    held = await asked(yard, timeout_sec=60, token="first")
+    await elapse(yard, clock, seconds=60)
+    again = await claim_that(yard, held.id, start=True)
+    clock.advance(seconds=-30)  # the machine that asks again is behind the one that swept: the question is open still
+    await yard.attempts.ask(held.id, again.lease, "deploy", "Deploy?", token="second")
+
+    for token in ("first", "second"):
+        with pytest.raises(Forbidden, match="does not answer its own question"):
+            await yard.approvals.answer(held.id, "deploy", {"approved": True}, by=ADA._replace(token=token))
+    await yard.approvals.answer(held.id, "deploy", {"approved": True}, by=ADA._replace(token="third"))
+
+
+async def test_of_the_tokens_that_asked_a_question_the_latest_hundred_are_kept(yard: Yard):
+    held = await asked(yard, token="0")
+    for each in range(1, MOST_TOKENS + 1):
+        await yard.attempts.ask(held.id, held.lease, "deploy", "Deploy?", token=str(each))
+
+    with pytest.raises(Forbidden, match="does not answer its own question"):
+        await yard.approvals.answer(held.id, "deploy", {"approved": True}, by=ADA._replace(token="1"))
+    await yard.approvals.answer(held.id, "deploy", {"approved": True}, by=ADA._replace(token="0"))

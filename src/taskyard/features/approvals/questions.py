@@ -49,7 +49,7 @@ class Questions:
         The answer fits `answer_schema`, or is one of `choices`; without either it is an object with `approved` and
         `comment`. `who` names the people, groups and roles that may give it. When the time is over, the default is the
         answer, and `timed_out` says so. `context` is shown beside the question. With `login`, no link answers it. A
-        server says by which `token` it is asked: that one does not answer it.
+        server says by which `token` it is asked: none that asked it answers it.
         """
         name = arguments.name("name", name)
         patience = None if timeout_sec is None else arguments.duration("timeout_sec", timeout_sec)
@@ -69,7 +69,7 @@ class Questions:
         async def decide() -> tuple[ChangeSet | None, Waited]:
             hot = await self._suspension.held_until(TaskId(task_id), Lease(lease), name)
             if hot is None:
-                return None, Waited(False)
+                return await self._asked_again(TaskId(task_id), name, token), Waited(False)
             noted, now = await self._suspension.note(hot, name, ASKED), self._ledger.now()
             sent = [row for row in await self._store.signals(hot.id) if row.name == name]
             until = until_of(noted) if noted is not None else None if patience is None else Micros(now + patience)
@@ -85,12 +85,22 @@ class Questions:
             if (heard := heard_by(note, sent)) is not None:
                 return None, Waited(True, json.loads(heard.data), by=heard.sent_by)
             before = None if record is None else rules.question_of(record)
-            posed = replace(rules.posed(wanted, before, hot, until=until, now=now), asked_with=token)
+            posed = rules.asked_with(rules.posed(wanted, before, hot, until=until, now=now), token)
             if until is None or until > now:
                 return await self._posed(hot, posed, record, note, new=noted is None), Waited(False)
             return self._timed_out(hot, posed, record, note, now, new=noted is None), _defaulted(posed)
 
         return await self._ledger.commit(decide)
+
+    async def _asked_again(self, task_id: TaskId, name: str, token: str | None) -> ChangeSet | None:
+        """What adds a token that repeats the call of another one to those that asked."""
+        hot = await self._ledger.load(task_id)
+        record = None if token is None else await self._store.record(rules.KIND, hot.workspace, hot.id)
+        stored = None if record is None else rules.question_of(record)
+        if record is None or stored is None or stored.name != name or token in stored.asking_tokens:
+            return None
+        asked = rules.asked_with(stored, token)
+        return ChangeSet(records=(asked.stored(hot, record.version),), at=self._ledger.now())
 
     async def _posed(
         self, hot: Hot, question: AskedQuestion, record: Record | None, note: Mapping[str, Json], *, new: bool

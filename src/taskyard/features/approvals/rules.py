@@ -24,6 +24,7 @@ MOST_TEXT = 4_000  # characters of a question
 MOST_SCHEMA = 64 * 1024  # bytes of JSON; of the context too
 MOST_CHOICES = 100
 MOST_WHO = 50
+MOST_TOKENS = 100  # that asked one question; of more, the latest are kept
 ROLES = ("viewer", "agent", "orchestrator", "operator", "admin")  # words of `who` that mean a role and no name
 OWNER_ROLES = ("operator", "admin")  # of whoever has the yard itself in hand
 DECISION: Final[dict[str, Json]] = {  # what is asked for where a question does not say
@@ -86,7 +87,7 @@ class AskedQuestion:
     asked_by: str  # the agent
     asked_at: Micros
     until: Micros | None
-    asked_with: str | None = None  # the id of the token that was shown
+    asking_tokens: tuple[str, ...] = ()  # the ids of all tokens that asked it, the latest last
     answered: GivenAnswer | None = None
 
     def body(self) -> dict[str, Json]:
@@ -102,7 +103,7 @@ class AskedQuestion:
             "context": self.context,
             "login": self.login,
             "asked_by": self.asked_by,
-            "asked_with": self.asked_with,
+            "asking_tokens": list[Json](self.asking_tokens),
             "asked_at": self.asked_at,
             "until": self.until,
             "answered": None if given is None else {"by": given.by, "at": given.at, "is_default": given.is_default},
@@ -129,7 +130,7 @@ class QuestionBody(TypedDict):
     context: Json
     login: bool
     asked_by: str
-    asked_with: NotRequired[str | None]  # an older release did not keep it
+    asking_tokens: NotRequired[list[str]]  # an older release did not keep them
     asked_at: Micros
     until: Micros | None
     answered: AnsweredBody | None
@@ -152,7 +153,7 @@ def question_of(record: Record) -> AskedQuestion:
         context=body["context"],
         login=body["login"],
         asked_by=body["asked_by"],
-        asked_with=body.get("asked_with"),
+        asking_tokens=tuple(body.get("asking_tokens", ())),
         asked_at=body["asked_at"],
         until=body["until"],
         answered=None if given is None else GivenAnswer(given["by"], given["at"], given["is_default"]),
@@ -222,7 +223,16 @@ def posed(
         asked_by=str(hot.agent),
         asked_at=now if first is None else first.asked_at,
         until=until,
+        asking_tokens=() if first is None else first.asking_tokens,
     )
+
+
+def asked_with(question: AskedQuestion, token: str | None) -> AskedQuestion:
+    """The question, which this token asked too. Who asked it before stays among its askers."""
+    if token is None:
+        return question
+    earlier = [each for each in question.asking_tokens if each != token]
+    return replace(question, asking_tokens=(*earlier, token)[-MOST_TOKENS:])
 
 
 def is_open(question: AskedQuestion, hot: Hot, now: Micros) -> bool:

@@ -175,7 +175,7 @@ class Approvals:
     async def _check_person(self, question: AskedQuestion, person: Person) -> None:
         agent = (await self._ledger.configuration.current()).agents.get(AgentId(question.asked_by))
         askers = {question.asked_by} if agent is None else {agent.id, agent.type}
-        tokens = {question.asked_with, None if agent is None else agent.token} - {None}
+        tokens = {*question.asking_tokens, None if agent is None else agent.token} - {None}
         if person.token in tokens or (person.kind == "agent" and person.name in askers):
             raise Forbidden("an agent does not answer its own question")
         if not rules.is_for(question, person):
