@@ -8,9 +8,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
+from fastapi.routing import APIRoute
 
+from taskyard.server.application import GROUPS
 from taskyard.server.server import served
 from taskyard.yard import Yard
+
+ROUTES = [route for group in GROUPS for route in group.routes.router.routes if isinstance(route, APIRoute)]
 
 
 @asynccontextmanager

@@ -10,12 +10,11 @@ from fastapi.routing import APIRoute
 from starlette.types import Message
 
 from taskyard.api import calls
-from taskyard.server.application import GROUPS
 from taskyard.server.request import Handle, direct_handler
 from taskyard.server.server import served
 from taskyard.yard import Yard
+from tests.server.calling import ROUTES
 
-ROUTES = [route for group in GROUPS for route in group.routes.router.routes if isinstance(route, APIRoute)]
 OF_WORKERS = (calls.ENQUEUE, calls.ENQUEUE_MANY, calls.CLAIM, calls.COMPLETE, calls.HEARTBEAT, calls.CHANGED)
 
 

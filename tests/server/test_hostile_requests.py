@@ -8,14 +8,16 @@ from contextlib import suppress
 
 import httpx
 import pytest
+from fastapi.routing import APIRoute
 
 from taskyard.core.errors import TooManyRequests
+from taskyard.ledger.turns import TURN
 from taskyard.server import http_protocol
 from taskyard.server.access.limiter import Limiter, Rate
 from taskyard.server.server import served
 from taskyard.yard import Yard
 from tests.core.hostile import HOSTILE_JSON
-from tests.server.calling import calling, client_of, exchanged
+from tests.server.calling import ROUTES, calling, client_of, exchanged
 
 JSON = {"content-type": "application/json"}
 BROKEN = {
@@ -55,6 +57,44 @@ async def test_what_is_no_json_of_ours_is_refused_before_anything_is_made_of_it(
     wrong = {name: answer.text for name, answer in zip(BROKEN, answers, strict=True) if not is_refused(answer)}
     assert not wrong
     assert not await yard.find()
+
+
+async def test_a_body_that_is_no_object_is_refused_by_every_call_in_words_of_ours(yard: Yard):
+    at = [route for route in ROUTES if route.body_field is not None]
+    bodies, queries = (b"[]", b'"x"', b"3", b"null"), ("", "?view=multica")
+    async with calling(yard) as client:
+        details = {
+            (route.path, body, query): await detail_of(client, route, body, query)
+            for route in at
+            for body in bodies
+            for query in (queries if "view" in {field.alias for field in route.dependant.query_params} else queries[:1])
+        }
+
+    assert {at: detail for at, detail in details.items() if "body: must be a JSON object" not in detail} == {}
+    assert len(at) > 70
+
+
+async def detail_of(client: httpx.AsyncClient, route: APIRoute, body: bytes, query: str) -> str:
+    path = "/".join("x" if part.startswith("{") else part for part in route.path.split("/"))
+    answer = await client.request(min(route.methods or ()), path + query, content=body, headers=JSON)
+    return str(answer.json()["detail"])
+
+
+async def test_a_part_of_a_body_that_is_no_object_is_refused_in_words_of_ours(yard: Yard):
+    few, many = [[*[{"type": "code"}] * size, 3] for size in (1, TURN + 1)]
+    wrong = {
+        "tasks.1": ("/api/tasks/batch", {"tasks": few}),
+        f"tasks.{TURN + 1}": ("/api/tasks/batch", {"tasks": many}),
+        "answer_schema": (
+            "/api/tasks/x/suspend",
+            {"kind": "question", "lease": "x", "name": "x", "question": "x", "answer_schema": 3},
+        ),
+    }
+    async with calling(yard) as client:
+        answers = {field: await client.post(path, json=body) for field, (path, body) in wrong.items()}
+
+    for field, answer in answers.items():
+        assert f"{field}: must be a JSON object" in answer.json()["detail"]
 
 
 def is_refused(answer: httpx.Response) -> bool:

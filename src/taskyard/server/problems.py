@@ -119,6 +119,8 @@ def _rule(error: dict[str, Any]) -> str:
             return "is not a field of this call"
         case "missing":
             return "must be given"
+        case "model_attributes_type" | "model_type" | "dict_type":
+            return "must be a JSON object"
         case _:
             message = str(error["msg"])
             return message[0].lower() + message[1:]
