@@ -77,8 +77,13 @@ async def test_a_dead_letter_that_is_cancelled_has_ended_before(yard: Yard, cloc
 
 
 @pytest.mark.parametrize("more", [0, 1])
-async def test_a_long_output_is_read_with_the_task(yard: Yard, clock: ManualClock, receiver: Receiver, more: int):
-    output = "x" * (MOST_OUTPUT - len('""') + more)
+@pytest.mark.parametrize("character", ["x", "é", "€", "🙂"])
+async def test_a_long_output_is_read_with_the_task(
+    yard: Yard, clock: ManualClock, receiver: Receiver, character: str, more: int
+):
+    room = MOST_OUTPUT - len('""')  # in bytes, of which a character has up to four
+    whole, rest = divmod(room, len(character.encode()))
+    output = character * whole + "x" * (rest + more)
     held = await given_a_running_task(yard, callback=receiver.url)
     await yard.complete(held.id, held.lease, output)
     await deliver(yard, clock)

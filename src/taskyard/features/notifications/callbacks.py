@@ -10,7 +10,7 @@ import json
 
 from taskyard.core.changes import Change, ChangeSet, Outbox
 from taskyard.core.errors import InvalidInput
-from taskyard.core.json_value import Json
+from taskyard.core.json_value import Json, size_of
 from taskyard.core.notice import Notice, notice_row
 from taskyard.core.task import FINAL, Status, Trait
 from taskyard.features.notifications import rules
@@ -19,7 +19,7 @@ from taskyard.outbound.channel_posts import checked_target
 from taskyard.stores.contract import Store
 
 CALLS_BACK = Trait.CALLS_BACK.value
-MOST_OUTPUT = 64 << 10  # characters of an output that a callback carries; a longer one is read with the task
+MOST_OUTPUT = 64 << 10  # bytes of UTF-8 of an output that a callback carries; a longer one is read with the task
 
 
 def check_callback(callback: str, permitted: AllowedTargets, *, is_spawned: bool) -> None:
@@ -56,7 +56,7 @@ class CallbackFeed:
             output = next((each for each in change_set.outputs if each.task_id == after.id), None)
             # One that was validated was handed in by an earlier change.
             output = output or (await self._store.outputs([after.id])).get(after.id)
-            fits = output is not None and len(output.data) <= MOST_OUTPUT
+            fits = output is not None and size_of(output.data, "output") <= MOST_OUTPUT
             facts |= {"output": json.loads(output.data) if output is not None and fits else None, "has_output": fits}
         else:
             facts["why"] = after.why
