@@ -105,6 +105,18 @@ async def test_progress_is_announced_once(local: Yard, shaky: Yard, proxy: Cutti
     assert [each.kind for each in (await local.streams.page(held.id)).chunks] == ["progress"] * 2
 
 
+async def test_a_message_is_announced_once(local: Yard, shaky: Yard, proxy: Cutting):
+    held = await given_a_running_task(local)
+
+    proxy.to_lose = 2
+    await shaky.attempts.message(held.id, held.lease, "half done")
+    await shaky.attempts.message(held.id, held.lease, "half done")  # said again, and not sent again
+
+    assert proxy.lost == 2
+    assert await data_of(local, "task.message") == [{"text": "half done"}] * 2
+    assert [each.kind for each in (await local.streams.page(held.id)).chunks] == ["message"] * 2
+
+
 async def test_a_signal_whose_answer_was_lost_is_not_sent_twice(local: Yard, shaky: Yard, proxy: Cutting):
     task = await local.enqueue("code")
 

@@ -185,6 +185,7 @@ class Progress(Leased):
 
 class AddMessage(Leased):
     message: Any
+    request_id: Name | None = Field(None, description="The same again: it is not announced twice.")
 
 
 class PinSession(Leased):

@@ -82,16 +82,16 @@ def claiming(verb: Verb[P, list[Held]]) -> Verb[P, list[Held]]:
     return claim
 
 
-class RemoteNotes(Remote, Notes):
-    checkpoints = over_http(Notes.checkpoints, calls.CHECKPOINTS)
-    steps = over_http(Notes.steps, calls.STEPS)
-    message = over_http(Notes.message, calls.MESSAGE)
-    checkpoint = over_http(Notes.checkpoint, calls.CHECKPOINT)
-
-
 def repeatable(given: Arguments) -> Arguments:
     """With the id of the request, by which the server knows it again where its answer was lost."""
     return {**given, "request_id": given["request_id"] or token_hex(8)}
+
+
+class RemoteNotes(Remote, Notes):
+    checkpoints = over_http(Notes.checkpoints, calls.CHECKPOINTS)
+    steps = over_http(Notes.steps, calls.STEPS)
+    message = over_http(Notes.message, calls.MESSAGE, prepare=repeatable)
+    checkpoint = over_http(Notes.checkpoint, calls.CHECKPOINT)
 
 
 def _pairs(given: Arguments) -> Arguments:

@@ -14,7 +14,7 @@ from taskyard.features.streams.rules import MOST_CHUNK_BYTES, NewChunk
 from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.ledger import Ledger
 from taskyard.yard import Yard
-from tests.yards import claim_that, elapse, given_a_running_task
+from tests.yards import claim_that, data_of, elapse, given_a_running_task
 
 EVERY_KIND: list[NewChunk] = [
     {"text": "one"},
@@ -68,6 +68,17 @@ async def test_messages_and_progress_are_chunks_and_events_in_the_order_in_which
         ("task.message", {"kind": "tool", "text": "grep"}),
         ("task.progress", {"progress": {"fraction": 0.5}}),
     ]
+
+
+async def test_a_message_or_progress_whose_request_is_repeated_is_announced_once(yard: Yard):
+    held = await given_a_running_task(yard)
+    for request in ("one", "one", "two"):
+        await yard.attempts.message(held.id, held.lease, "hello", request_id=request)
+        await yard.progress(held.id, held.lease, {"fraction": 0.5}, request_id=f"progress {request}")
+
+    assert [each.kind for each in (await yard.streams.page(held.id)).chunks] == ["message", "progress"] * 2
+    assert await data_of(yard, "task.message") == [{"text": "hello"}] * 2
+    assert await data_of(yard, "task.progress") == [{"progress": {"fraction": 0.5}}] * 2
 
 
 async def test_a_stale_agent_says_nothing_more(yard: Yard):

@@ -75,11 +75,14 @@ class Notes:
             events += page
         return step_views(rows, events)
 
-    async def message(self, task_id: str, lease: str, message: Json) -> None:
-        """Something the agent said or did, for those who watch: a chunk of its stream, and an event."""
+    async def message(self, task_id: str, lease: str, message: Json, *, request_id: str | None = None) -> None:
+        """Something the agent said or did, for those who watch: a chunk of its stream, and an event.
+
+        The same request id again adds neither.
+        """
         most = self._ledger.options.sizes.max_output_bytes
         try:
-            await self._streams.add(task_id, lease, (message_entry(message, "message", most),))
+            await self._streams.add(task_id, lease, (message_entry(message, "message", most),), request_id)
         except LeaseLost:
             await self._ledger.load(TaskId(task_id))  # not found, where it is another workspace's
             raise

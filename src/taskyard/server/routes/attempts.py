@@ -133,7 +133,7 @@ async def progress(caller: Calling, task_id: TaskAt, asked: requests.Progress) -
 @routes.add(calls.MESSAGE, DONE)
 async def message(caller: Calling, task_id: TaskAt, asked: requests.AddMessage) -> Response:
     """Something the agent said or did, for those who watch."""
-    await caller.yard.attempts.message(task_id, asked.lease, asked.message)
+    await caller.yard.attempts.message(task_id, asked.lease, asked.message, request_id=asked.request_id)
     return answer({"ok": True})
 
 
