@@ -71,14 +71,22 @@ async def test_of_two_sets_that_guard_one_row_each_has_a_group_of_its_own(store:
     assert [type(result) for result in results] == [Committed, Conflict]
 
 
-async def test_a_big_set_delays_no_neighbour(store: Gated):
+async def test_nobody_waits_for_a_big_set_but_big_ones_behind_it(store: Gated):
     queue = CommitQueue(store)
-    big = a_set(store, tasks=tuple([await a_new_task(store) for _ in range(BIG + 1)]))
-    sets = [a_record(store, "before"), big, a_record(store, "behind")]
+    big, second = [
+        a_set(store, tasks=tuple([await a_new_task(store) for _ in range(BIG + 1)])) for _ in ("first", "second")
+    ]
+    store.gate.clear()
+    held_up = [asyncio.create_task(queue.commit(each)) for each in (big, second)]
+    await begun(store, 1)
+    small = [asyncio.create_task(queue.commit(a_record(store, name))) for name in ("one", "two")]
+    await begun(store, 2)
+    assert store.groups == [1, 2]
 
-    await asyncio.gather(*(queue.commit(each) for each in sets))
-
-    assert store.groups == [1, 1, 1]
+    store.gate.set()
+    results = await asyncio.gather(*held_up, *small)
+    assert [type(result) for result in results] == [Committed] * 4
+    assert store.groups == [1, 2, 1]
 
 
 async def test_a_line_commits_what_it_decided_on_without_waiting_for_the_sets_of_others(store: Gated):

@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from taskyard.cli.programs.serve import COLLECT_AFTER
 from tests.cli.conftest import Command
 
 BIN = Path(sys.executable).parent
@@ -87,7 +88,7 @@ serve = program.serve
 async def watched(yard, *, on_up, **settings):
     def up(address, is_open):
         on_up(address, is_open)
-        print("looked at and left alone:", len(gc.get_objects()), gc.get_freeze_count())
+        print("looked at and left alone:", len(gc.get_objects()), gc.get_freeze_count(), *gc.get_threshold())
         os.kill(os.getpid(), signal.SIGTERM)
 
     await serve(yard, on_up=up, **settings)
@@ -102,6 +103,7 @@ def test_what_a_server_has_loaded_is_not_looked_at_for_garbage(tmp_path: Path):
     words = [sys.executable, "-c", WATCHED, "--url", f"sqlite:///{tmp_path / 'yard.db'}", "serve", "--port", "0"]
     shown = subprocess.run(words, check=True, capture_output=True, text=True, timeout=60).stdout
 
-    looked_at, left_alone = map(int, shown.rpartition(":")[2].split())
+    looked_at, left_alone, *collect_after = map(int, shown.rpartition(":")[2].split())
     assert left_alone > 100_000
     assert looked_at < left_alone / 20
+    assert tuple(collect_after[:2]) == COLLECT_AFTER

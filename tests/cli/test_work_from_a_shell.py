@@ -134,7 +134,7 @@ def test_a_worker_does_not_look_for_garbage_at_every_turn(tmp_path: Path) -> Non
     shown = subprocess.run([BIN / "taskyard", "ls", "--json"], env=env, check=True, capture_output=True, text=True)
     (task,) = json.loads(shown.stdout)
     shown = subprocess.run([BIN / "taskyard", "show", task["id"], "--json"], env=env, check=True, capture_output=True)
-    assert json.loads(shown.stdout)["output"]["data"] == [COLLECT_AFTER, True]
+    assert json.loads(shown.stdout)["output"]["data"] == [*COLLECT_AFTER, True]
 
 
 def test_a_result_is_waited_for_and_printed(taskyard: Command):

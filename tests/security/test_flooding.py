@@ -14,11 +14,11 @@ from taskyard.api.calls import BATCH, CALLS
 from taskyard.core.errors import InvalidInput
 from taskyard.features.tasks.creation.drafts import Drafter
 from taskyard.features.tasks.creation.growth_limits import MOST_IN_A_BATCH
-from taskyard.ledger import turns
-from taskyard.ledger.turns import SHORT, TURN, ShortCalls, giving_way, in_turns
 from taskyard.server.access.limiter import Limiter, OneAtATime, Rate
 from taskyard.server.request import LARGE_BATCH
 from taskyard.server.server import served
+from taskyard.stores import turns
+from taskyard.stores.turns import SHORT, TURN, ShortCalls, giving_way, in_turns
 from taskyard.yard import Yard
 from tests.server.calling import client_of
 

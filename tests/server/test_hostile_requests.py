@@ -11,10 +11,10 @@ import pytest
 from fastapi.routing import APIRoute
 
 from taskyard.core.errors import TooManyRequests
-from taskyard.ledger.turns import TURN
 from taskyard.server import http_protocol
 from taskyard.server.access.limiter import Limiter, Rate
 from taskyard.server.server import served
+from taskyard.stores.turns import TURN
 from taskyard.yard import Yard
 from tests.core.hostile import HOSTILE_JSON
 from tests.server.calling import ROUTES, calling, client_of, exchanged

@@ -28,7 +28,7 @@ from taskyard.definition import fields
 from taskyard.visible_text import visible
 
 Answer = TypeVar("Answer")
-COLLECT_AFTER = 10_000  # objects that a process which stays may make before it looks for garbage among them
+COLLECT_AFTER = (10_000,)  # objects that a process which stays may make before it looks for garbage among them
 WIDTH = 120  # columns, where there is no terminal that has some
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 TaskArgument = Annotated[
@@ -121,12 +121,17 @@ def carry_out(context: typer.Context, as_json: bool, use: Callable[[Yard], Await
         show(True, {"ok": True})
 
 
-def stay(run: Coroutine[Any, Any, None], *, loop: Callable[[], asyncio.AbstractEventLoop] | None = None) -> None:
+def stay(
+    run: Coroutine[Any, Any, None],
+    *,
+    loop: Callable[[], asyncio.AbstractEventLoop] | None = None,
+    collect_after: tuple[int, ...] = COLLECT_AFTER,
+) -> None:
     """Do what a process is there for, until it is asked to stop; in a loop of another kind where one is given."""
     # A busy yard makes many objects and lets nearly all of them go a moment later. By the default, the collector would
     # look at each of them for garbage that is not there, which was a twelfth of what a task cost.
     keep_loaded()
-    gc.set_threshold(COLLECT_AFTER)
+    gc.set_threshold(*collect_after)
     with asyncio.Runner(loop_factory=loop) as runner:
         runner.run(run)
 

@@ -2,7 +2,8 @@
 
 A line of the queue belongs to a decider: arrivals and completions have one in each workspace. What waits in a line is
 decided on together, and what that comes to is committed at once, as one group. Sets that were decided on one by one
-share a line of their own. There is no timer: where nothing is under way, a lone caller waits for nobody.
+share a line of their own, and big ones another: nobody waits for a big set but those behind it. There is no timer:
+where nothing is under way, a lone caller waits for nobody.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from taskyard.stores.contract import Store
 
 Result = Committed | Conflict | Taken
 BATCH = 500  # sets that are committed together at most
-BIG = 200  # rows from which on a set commits alone, so that it delays no neighbour
+BIG = 200  # rows from which on a set commits beside the others, so that it delays no neighbour
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
 
@@ -30,6 +31,7 @@ class CommitQueue:
         self._store = store
         self._lines: WeakSet[Batcher[Any, Any]] = WeakSet()  # of workspaces that somebody still uses
         self._single_sets = _SingleSets(self._commit_singly, most=BATCH)
+        self._big_sets = Batcher(self._commit_singly, most=1)
         self.commits = 0  # so far: whoever has time to spare sees by it whether others are at work
 
     def line(
@@ -48,8 +50,8 @@ class CommitQueue:
         return line
 
     async def commit(self, change_set: ChangeSet) -> Result:
-        """Commit one set, together with whatever else is waiting."""
-        return await self._single_sets.ask(change_set)
+        """Commit one set, together with whatever else is waiting; a big one by itself, beside those."""
+        return await (self._big_sets if _is_big(change_set) else self._single_sets).ask(change_set)
 
     async def commit_now(self, sets: Sequence[ChangeSet]) -> Sequence[Result]:
         """Commit sets that were decided on together and touch no row twice, each for itself."""
@@ -58,9 +60,8 @@ class CommitQueue:
 
     async def close(self) -> None:
         """Let what waits be committed. What meets a conflict is decided on again, one by one."""
-        for line in list(self._lines):
+        for line in (*self._lines, self._single_sets, self._big_sets):
             await line.close()
-        await self._single_sets.close()
 
     async def _commit_singly(self, sets: Sequence[ChangeSet]) -> Sequence[Result | Exception]:
         try:
@@ -80,14 +81,15 @@ class _SingleSets(Batcher[ChangeSet, Result]):
         guarded: set[str] = set()
         while self._waiting and len(batch) < self._most:
             rows = set(_guarded(self._waiting[0][0]))
-            is_big = len(rows) > BIG
-            if batch and (is_big or not guarded.isdisjoint(rows)):
+            if not guarded.isdisjoint(rows):
                 break
             guarded |= rows
             batch.append(self._waiting.popleft())
-            if is_big:
-                break
         return batch
+
+
+def _is_big(change_set: ChangeSet) -> bool:
+    return sum(map(len, (change_set.changes, change_set.expects, change_set.records, change_set.tasks))) > BIG
 
 
 def _guarded(change_set: ChangeSet) -> Iterator[str]:

@@ -24,8 +24,8 @@ from taskyard.api.calls import AT, Body, Call
 from taskyard.core.errors import InvalidInput, TooLarge
 from taskyard.core.json_value import Json, check_text, check_values, decode
 from taskyard.ledger.tracing import remote_parent
-from taskyard.ledger.turns import TURN, giving_way, in_turns
 from taskyard.server.access.auth import Caller, Serving, admitted, check_lease, count_items
+from taskyard.stores.turns import TURN, giving_way, in_turns, let_go
 
 LARGE = 64 << 10  # bytes from which on a body is decoded beside the loop
 LARGE_BATCH = 100  # tasks from which on a token puts in one batch at a time
@@ -74,11 +74,11 @@ class StrictRequest(Request):
             self._json = await asyncio.to_thread(*decoding) if len(body) > LARGE else self._decoded(body)
         return self._json
 
-    def carried(self, call: Call) -> int:
-        """How many items the decoded body has, of those that the call is counted by."""
+    def carried(self, call: Call) -> list[Any]:
+        """The items of the decoded body that the call is counted by."""
         body: Json = getattr(self, "_json", None)
         items = body.get(call.carries or "") if isinstance(body, dict) else None
-        return len(items) if isinstance(items, list) else 0
+        return items if isinstance(items, list) else []
 
     def _decoded(self, body: bytes) -> Json:
         check_values(body, "body", self.bounds.most_values)
@@ -116,7 +116,7 @@ class GuardedRoute(APIRoute):
             if self.body_field is not None and (needs_body or await asked.body()):
                 # Now, since the framework has an answer of its own to what is no JSON.
                 body = await asked.json()
-                count_items(asked.state.caller, asked.carried(call), asked.serving)
+                count_items(asked.state.caller, len(asked.carried(call)), asked.serving)
                 await check_lease(asked.state.caller, asked.path_params, body)
 
         return guarded
@@ -193,13 +193,14 @@ def _query_parameters(dependant: Dependant) -> dict[str, Any]:
 @asynccontextmanager
 async def _way(asked: StrictRequest, call: Call, is_large: Callable[[], None]) -> AsyncGenerator[None]:
     """Let a short call go. A large one waits for its turn among those of its token, and gives way to short ones."""
-    if asked.carried(call) <= LARGE_BATCH:
+    if len(asked.carried(call)) <= LARGE_BATCH:
         yield
         return
     is_large()
     async with _turn(asked, call):
         with giving_way(asked.serving.short_calls):
             yield
+            await let_go(asked.carried(call))
 
 
 def _turn(asked: StrictRequest, call: Call) -> AbstractAsyncContextManager[None]:

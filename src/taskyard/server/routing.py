@@ -7,7 +7,7 @@ a path can be of by its first names, so that a call costs the same wherever its 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import chain
 from typing import Annotated, Any, NamedTuple, TypeVar
 
@@ -20,9 +20,12 @@ from taskyard.api.openapi import Problem
 from taskyard.core.json_value import Json, compact
 from taskyard.server.access.auth import Caller
 from taskyard.server.request import GuardedRoute, let_through
+from taskyard.stores.turns import TURN, in_pieces, let_go, pause
 
 Handler = TypeVar("Handler", bound=Callable[..., Awaitable[Response]])
+Item = TypeVar("Item")
 MEDIA_TYPE = "application/json"
+SENT_AT_ONCE = 5  # pieces of a long answer, of ten items each: some 50 kB
 
 # Not as `model`: the framework would say that problems come as application/json.
 _PROBLEM = {"application/problem+json": {"schema": {"$ref": f"#/components/schemas/{Problem.__name__}"}}}
@@ -51,9 +54,37 @@ def answer(document: Json, status: int = 200) -> Response:
     return Response(compact(document), status, media_type=MEDIA_TYPE)
 
 
-def spelled(text: str, status: int = 200) -> Response:
-    """A document that is JSON text already."""
-    return Response(text, status, media_type=MEDIA_TYPE)
+class LongAnswer(Response):
+    """A document that was made in pieces, in turns; it goes out in turns too.
+
+    In one piece, joining, encoding and sending a megabyte would keep the loop for some milliseconds.
+    """
+
+    def __init__(self, pieces: Sequence[bytes], status: int) -> None:
+        self._pieces = pieces
+        length = sum(map(len, pieces))
+        super().__init__(status_code=status, headers={"content-length": str(length)}, media_type=MEDIA_TYPE)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - as ASGI has it
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        for place in range(0, len(self._pieces), SENT_AT_ONCE):
+            if place:
+                await pause()
+            rest = self._pieces[place : place + SENT_AT_ONCE]
+            is_last = place + SENT_AT_ONCE >= len(self._pieces)
+            await send({"type": "http.response.body", "body": b"".join(rest), "more_body": not is_last})
+
+
+async def created(before: str, spell: Callable[[Item], str], items: list[Item], after: str) -> Response:
+    """The answer to a call that made all of these, which are let go: `spell` gives the JSON text of each."""
+
+    def spelled(piece: Sequence[Item]) -> list[bytes]:
+        return [f",{','.join(map(spell, piece))}".encode()]
+
+    pieces = await in_pieces(spelled, items, size=TURN)
+    pieces[0] = pieces[0].removeprefix(b",")
+    await let_go(items)
+    return LongAnswer([before.encode(), *pieces, after.encode()], 201)
 
 
 class Routes:

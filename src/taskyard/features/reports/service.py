@@ -19,8 +19,8 @@ from taskyard.features.reports.rules import AttemptFacts, ReportRequest, Row
 from taskyard.features.reports.views import GroupedReport, ReportRow
 from taskyard.features.tasks.lookup.queries import Queries
 from taskyard.ledger.ledger import Ledger
-from taskyard.ledger.turns import in_turns
 from taskyard.stores.contract import Filter
+from taskyard.stores.turns import in_turns
 
 AT_ONCE = 250
 USUAL_DAYS = 7

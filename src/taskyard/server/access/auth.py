@@ -26,13 +26,13 @@ from taskyard.features.overview.views import Overview
 from taskyard.features.tasks.multica import task_of
 from taskyard.features.tokens.people import Membership
 from taskyard.features.tokens.rules import Role, Token, presented
-from taskyard.ledger.turns import ShortCalls
 from taskyard.server.access.cookies import shown_session
 from taskyard.server.access.limiter import Limiter, OneAtATime, Rate
 from taskyard.server.access.trusted_proxy import TrustedProxy
 from taskyard.server.metrics import Figures
 from taskyard.server.response_cache import Fresh
 from taskyard.server.yards import Yards
+from taskyard.stores.turns import ShortCalls
 from taskyard.yard import Yard
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ from taskyard.api.openapi import DONE, model
 from taskyard.core.json_value import compact
 from taskyard.features.dags.views import Dag, DagEstimate, DagPage, DagView
 from taskyard.features.tasks.answers import Cancelled
-from taskyard.ledger.turns import in_turns
+from taskyard.features.tasks.views import Task
 from taskyard.server.routes.tasks import Limit, Since, Until
-from taskyard.server.routing import Calling, Routes, answer, spelled
+from taskyard.server.routing import Calling, Routes, answer, created
+from taskyard.stores.turns import in_turns
 
 routes = Routes("dags")
 CANCEL = requests.CancelDag()  # what is asked for without a body
@@ -72,8 +73,12 @@ async def add(caller: Calling, dag_id: DagAt, drafts: requests.AddTasks) -> Resp
 
 
 async def _submitted(made: Dag) -> Response:
-    named = await in_turns(lambda each: f"{compact(each[0])}:{compact(each[1].to_dict())}", [*made.tasks.items()])
-    return spelled(f'{{"dag_id":{compact(made.id)},"tasks":{{{",".join(named)}}}}}', 201)
+    return await created(f'{{"dag_id":{compact(made.id)},"tasks":{{', _named, [*made.tasks.items()], "}}")
+
+
+def _named(task: tuple[str, Task]) -> str:
+    name, view = task
+    return f"{compact(name)}:{compact(view.to_dict())}"
 
 
 @routes.add(calls.CANCEL_DAG, model(Cancelled))

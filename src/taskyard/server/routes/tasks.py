@@ -20,12 +20,13 @@ from taskyard.features.tasks import multica
 from taskyard.features.tasks.answers import Acted, Cancelled, Counted, Relations, Why
 from taskyard.features.tasks.lookup.queries import SORTS, SUGGESTED, cursor_after
 from taskyard.features.tasks.multica import AttemptTask
+from taskyard.features.tasks.result_views import Enqueued
 from taskyard.features.tasks.task_rows import TaskRow
 from taskyard.features.tasks.views import Details, Task
-from taskyard.ledger.turns import in_turns
 from taskyard.server.access.auth import check_own_lease
-from taskyard.server.routing import Calling, Routes, answer, spelled
+from taskyard.server.routing import Calling, Routes, answer, created
 from taskyard.server.task_views import View, shown, shown_attempt, shown_attempts
+from taskyard.stores.turns import in_turns, let_go
 
 routes = Routes("tasks")
 SHOWN_ATTEMPT: Any = model(AttemptTask)
@@ -119,8 +120,12 @@ async def enqueue_many(caller: Calling, drafts: requests.EnqueueMany) -> Respons
     """Put up to 1,000 tasks in, all or none."""
     given = await in_turns(requests.TaskDraft.fields, drafts.tasks)
     tasks = await caller.yard.enqueue_many(given, created_by=caller.by)
-    texts = await in_turns(lambda task: compact({"task": task.to_dict(), "created": task.created}), tasks)
-    return spelled(f'{{"tasks":[{",".join(texts)}]}}', 201)
+    await let_go(given)
+    return await created('{"tasks":[', _spelled, tasks, "]}")
+
+
+def _spelled(task: Enqueued) -> str:
+    return compact({"task": task.to_dict(), "created": task.created})
 
 
 @routes.add(calls.FIND, TASK_PAGE)

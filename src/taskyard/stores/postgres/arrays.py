@@ -7,10 +7,12 @@ text unexamined. Most columns of a batch have the same value in all rows: such a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from taskyard.stores.shared.rows import Row
+from taskyard.stores.turns import LONG_TURN, in_turns
 
 _ROWS = re.compile(r"unnest\(\s*(\$[^()]*?)\s*\)(\s+with ordinality)?\s+as (\w+) \(([^()]*)\)")
 _GIVEN = re.compile(r" as given \([^()]*\)")
@@ -26,24 +28,23 @@ class Columns(NamedTuple):
 
     def values(self, rows: Sequence[Row]) -> list[str | None]:
         """The first column gives the number of rows. Other columns are arrays, or one value for all rows."""
-        return self._of_one(rows[0]) if len(rows) == 1 else self._of_many(zip(*rows, strict=True))
+        if len(rows) == 1:
+            return self._of_one(rows[0])
+        first, *others = zip(self.kinds, zip(*rows, strict=True), strict=True)
+        return [_array(*first), *chain.from_iterable(map(_texts, others))]
+
+    async def values_in_turns(self, rows: Sequence[Row]) -> list[str | None]:
+        """The same for many rows: others have the loop between some columns and the next."""
+        if len(rows) <= LONG_TURN:
+            return self.values(rows)
+        first, *others = zip(self.kinds, zip(*rows, strict=True), strict=True)
+        return [_array(*first), *chain.from_iterable(await in_turns(_texts, others))]
 
     def _of_one(self, row: Row) -> list[str | None]:
         """No column has two values."""
         texts: list[str | None] = [_array(self.kinds[0], row[:1])]
         for kind, value in zip(self.kinds[1:], row[1:], strict=True):
             texts += ("{}", None if value is None else str(value) if kind == "text" else _number(value))
-        return texts
-
-    def _of_many(self, columns: Iterable[Sequence[Any]]) -> list[str | None]:
-        texts: list[str | None] = []
-        for kind, column in zip(self.kinds, columns, strict=True):
-            if not texts:
-                texts.append(_array(kind, column))
-            elif _is_constant(column):
-                texts += ("{}", None if column[0] is None else _one(kind, column[0]))
-            else:
-                texts += (_array(kind, column), None)
         return texts
 
 
@@ -69,6 +70,14 @@ def add_condition(condition: str, sql: str) -> str:
     found = _GIVEN.search(sql)
     assert found is not None, f"this statement has no columns: {sql}"
     return f"{sql[: found.end()]} where {condition}{sql[found.end() :]}"
+
+
+def _texts(given: tuple[str, Sequence[Any]]) -> tuple[str, str | None]:
+    """A column as an array, or as the one value of all its rows."""
+    kind, column = given
+    if _is_constant(column):
+        return "{}", None if column[0] is None else _one(kind, column[0])
+    return _array(kind, column), None
 
 
 def _is_constant(column: Sequence[Any]) -> bool:

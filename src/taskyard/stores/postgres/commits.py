@@ -90,7 +90,7 @@ async def _write_tasks(transaction: PostgresTransaction, sets: Sequence[ChangeSe
     tasks = [task for each in sets for task in each.tasks]
     if tasks and any(change.before.idempotency_key for change in changes):
         await transaction.flush()
-    transaction.insert_tasks(tasks)
+    await transaction.insert_tasks(tasks)
     transaction.write("insert_edges", list({edge for each in sets for edge in each.edges}))
     transaction.write("insert_blockers", list({blocker for each in sets for blocker in each.blockers}))
 

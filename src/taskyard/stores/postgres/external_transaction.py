@@ -50,7 +50,7 @@ class PostgresExternalTransaction:
         placed = [place for place, chunk in enumerate(chunks, 1) for _ in chunk.events]
         logged = [(place, *row) for place, chunk in enumerate(chunks, 1) for row in chunk.rows]
         parts = [drawing_part(self._sql, len(chunks))]
-        parts += new_task_parts(self._sql, tasks, placed)
+        parts += await new_task_parts(self._sql, tasks, placed)
         parts += [
             self._sql.part(name, values)
             for name, values in (("insert_blockers", blockers), ("insert_log", logged))

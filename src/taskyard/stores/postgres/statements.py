@@ -23,6 +23,7 @@ from taskyard.stores.postgres.arrays import Columns, to_columns
 from taskyard.stores.shared.commits.places import HELD_ONLY, HELD_TOO, PLACES, Place
 from taskyard.stores.shared.rows import STATUSES, Row, format_definitions
 from taskyard.stores.shared.sql_files import parse_statements, read_files
+from taskyard.stores.turns import in_pieces, pause_if_many
 
 _FILES = (
     *("opening.sql", "writing.sql", "moving.sql", "blocking.sql", "claiming.sql", "removing.sql", "reading.sql"),
@@ -58,10 +59,10 @@ def transpose(rows: Sequence[Row], width: int) -> Sequence[Sequence[Any]]:
     return list(zip(*rows, strict=True)) if rows else [()] * width
 
 
-def _new_rows(tasks: Sequence[NewTask | TaskCopy], chunks: Sequence[int | None]) -> list[Row]:
+def _new_rows(tasks: Sequence[tuple[NewTask | TaskCopy, int | None]]) -> list[Row]:
     """The rows of new tasks without `seq`, which the database assigns, and the columns that lists filter by."""
-    defined = format_definitions([task.definition for task in tasks])
-    return [(*_new_row(row), *more[1:], chunk) for (row, _, _), more, chunk in zip(tasks, defined, chunks, strict=True)]
+    defined = format_definitions([task.definition for task, _ in tasks])
+    return [(*_new_row(task.hot), *more[1:], chunk) for (task, chunk), more in zip(tasks, defined, strict=True)]
 
 
 _new_row = itemgetter(*(Hot._fields.index(name) for name in _NEW if name not in _DEFINED))
@@ -81,19 +82,21 @@ def drawing_part(sql: Statements, chunks: int) -> StatementPart:
     return StatementPart("drawn", sql["drawing_many"], [str(chunks)])
 
 
-def new_task_parts(
+async def new_task_parts(
     sql: Statements, tasks: Sequence[NewTask | TaskCopy], chunks: Sequence[int | None]
 ) -> list[StatementPart]:
     """The statements that put new tasks in, of which `drawn` has the numbers of the chunks."""
+    rows = await in_pieces(_new_rows, list(zip(tasks, chunks, strict=True)))
+    await pause_if_many(rows)
     hots = [task.hot for task in tasks]
     wanted = ["insert_tasks", "insert_definitions"]
     wanted += ["insert_ready"] if any(hot.status is Status.READY for hot in hots) else []
     wanted += ["insert_names"] if any(hot.idempotency_key is not None for hot in hots) else []
-    parts = [sql.part("new_tasks", _new_rows(tasks, chunks))]
+    parts = [await sql.part_in_turns("new_tasks", rows)]
     parts += [StatementPart(name, sql[name], ()) for name in wanted]
     tags = [(place, tag) for place, task in enumerate(tasks, 1) for tag in task.definition.tags]
     more = {"insert_held": _new_held(tasks), "insert_new_tags": tags}
-    return [*parts, *(sql.part(name, rows) for name, rows in more.items() if rows)]
+    return [*parts, *(sql.part(name, values) for name, values in more.items() if values)]
 
 
 class Statements:
@@ -122,10 +125,17 @@ class Statements:
         return self._sql["lock_plan"].replace("{workspace}", str(lock_number(workspace)))
 
     def part(self, name: str, rows: Sequence[Row]) -> StatementPart:
+        statement = self._columns(name)
+        return StatementPart(name, statement.sql, statement.values(rows))
+
+    async def part_in_turns(self, name: str, rows: Sequence[Row]) -> StatementPart:
+        statement = self._columns(name)
+        return StatementPart(name, statement.sql, await statement.values_in_turns(rows))
+
+    def _columns(self, name: str) -> Columns:
         if name not in self._parts:
             self._parts[name] = to_columns(self._sql[name])
-        statement = self._parts[name]
-        return StatementPart(name, statement.sql, statement.values(rows))
+        return self._parts[name]
 
     def cached(self, key: tuple[str, ...], make: Callable[[], str]) -> str:
         """The text of a bundle: made once, then kept."""

@@ -30,6 +30,7 @@ from taskyard.stores.shared import rows
 from taskyard.stores.shared.commits.batching import Key
 from taskyard.stores.shared.commits.change_sets import owned_key
 from taskyard.stores.shared.log_rows import Chunk, chunk_events, split_events
+from taskyard.stores.turns import pause_if_many
 
 _STEPS_IN_ROW = 32  # of a task, whose numbers of the log its rows have; later ones have rows of their own
 
@@ -153,17 +154,19 @@ class PostgresTransaction:
     def write_heartbeats(self, steps: Iterable[tuple[Hot, Hot]]) -> None:
         self._parts += beats(self.sql, steps, len(self._parts))
 
-    def insert_tasks(self, tasks: Sequence[NewTask]) -> None:
+    async def insert_tasks(self, tasks: Sequence[NewTask]) -> None:
         if not tasks:
             return
         ready = [task.hot for task in tasks if task.hot.status is Status.READY]
         self._note_ready((hot.lane, (hot.rank, LAST)) for hot in ready)
         self._has_new_tasks = True
-        self._parts += new_task_parts(self.sql, tasks, self._record((task.event, task.hot) for task in tasks))
+        chunks = self._record((task.event, task.hot) for task in tasks)
+        await pause_if_many(tasks)
+        self._parts += await new_task_parts(self.sql, tasks, chunks)
 
-    def restore_tasks(self, tasks: Sequence[TaskCopy]) -> None:
+    async def restore_tasks(self, tasks: Sequence[TaskCopy]) -> None:
         """Insert tasks of another yard. Their rows name no number of the log: their events come later."""
-        self._parts += [self.sql.part("drawn", [(0,)]), *new_task_parts(self.sql, tasks, [None] * len(tasks))]
+        self._parts += [self.sql.part("drawn", [(0,)]), *await new_task_parts(self.sql, tasks, [None] * len(tasks))]
 
     def _note_ready(self, places: Iterable[tuple[LaneId, Place]]) -> None:
         for lane, place in places:

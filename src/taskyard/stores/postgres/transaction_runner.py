@@ -24,6 +24,7 @@ from taskyard.stores.postgres.statements import Statements
 from taskyard.stores.postgres.transaction import CeilingsChanged, PostgresTransaction, RowsLocked
 from taskyard.stores.shared.store_clock import StoreClock
 from taskyard.stores.shared.timeouts import PER_ROW
+from taskyard.stores.turns import in_haste
 
 Answer = TypeVar("Answer")
 
@@ -140,7 +141,8 @@ class TransactionRunner:
         await connection.execute(begin)
         transaction = await self._begin(connection, PostgresTransaction)
         try:
-            answer = await work(transaction, obstacles)
+            with in_haste():  # others may wait for what it locks
+                answer = await work(transaction, obstacles)
         except Exception:
             with suppress(*CONNECTION_LOST, asyncpg.PostgresError):
                 await connection.execute(self._sql["rollback"])

@@ -27,7 +27,7 @@ from taskyard.features.tasks.lookup.results import Results
 from taskyard.features.tasks.result_views import Enqueued
 from taskyard.ledger.ledger import TRIES, KeyTaken, Ledger
 from taskyard.ledger.tracing import enqueue_span
-from taskyard.ledger.turns import LONG_TURN, in_turns
+from taskyard.stores.turns import LONG_TURN, in_turns, pause_if_many
 
 BY_DEFAULT = "human:local"
 ARRIVALS_AT_ONCE = 500
@@ -92,6 +92,7 @@ class Arrivals:
             there = await self._store.load(sorted(chosen)) if chosen and tried else {}
             if any(hot.workspace != self._workspace for hot in there.values()):
                 raise InvalidInput("id", "is taken")  # by somebody this caller may not even know of
+            await pause_if_many(drafts)
             new = {draft.id for draft in drafts if owners[_claim(draft)] == draft.id and draft.id not in there}
             try:
                 meant = _depending_on_owners(drafts, owners)
@@ -136,6 +137,7 @@ class Arrivals:
         new = {group[0].id: self._ledger.mint_dag() for group in placement.groups(drafts)}
 
         async def decide() -> tuple[ChangeSet, dict[TaskId, Hot]]:
+            await pause_if_many(drafts)
             stored = await self._growth.dependencies(drafts)
             sets = [
                 await self._put_into(dag_id, mine, planning, stored, is_new=dag_id in new.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
+from operator import itemgetter
 
 from taskyard.core import transitions
 from taskyard.core.changes import (
@@ -32,8 +33,8 @@ from taskyard.features.tasks.creation import growth_limits
 from taskyard.features.variants.rules import as_variant
 from taskyard.ledger.ledger import Ledger
 from taskyard.ledger.tracing import current_trace
-from taskyard.ledger.turns import LONG_TURN, TURN, pause
 from taskyard.outbound import addresses
+from taskyard.stores.turns import LONG_TURN, TURN, in_turns, pause
 
 BY_DEFAULT = "human:local"
 
@@ -125,19 +126,19 @@ class Drafts:
         drafts = _dated_anew(drafts, now)
         await self._check_relatives(drafts)
         await self._check_makers(drafts, spawns=spawner is not None)
-        waits = [[task_blocker(each) for each in draft.depends_on if each not in done] for draft in drafts]
 
-        def shape_of(waiting: tuple[Definition, list[str]]) -> tuple[object, ...]:
-            draft, names = waiting
-            return common_fields(draft), heights.get(draft.id, 0), bool(names)
+        def shaped(draft: Definition) -> tuple[tuple[object, ...], Definition, list[str]]:
+            names = [task_blocker(each) for each in draft.depends_on if each not in done]
+            return (common_fields(draft), heights.get(draft.id, 0), bool(names)), draft, names
 
-        runs = [list(run) for _, run in groupby(zip(drafts, waits, strict=True), shape_of)]
-        lanes = lanes or await self.ledger.configuration.lane_ids([lane_of(run[0][0], failures=0) for run in runs])
+        shapes = await in_turns(shaped, drafts, turn=LONG_TURN)
+        runs = [list(run) for _, run in groupby(shapes, itemgetter(0))]
+        lanes = lanes or await self.ledger.configuration.lane_ids([lane_of(run[0][1], failures=0) for run in runs])
         tasks: list[NewTask] = []
         blockers: list[Blocker] = []
         edges: list[Edge] = []
         for run, lane in zip(runs, lanes, strict=True):
-            draft, names = run[0]
+            _, draft, names = run[0]
             later = draft.run_after is not None and draft.run_after > now
             first = born(
                 draft,
@@ -149,7 +150,7 @@ class Drafts:
                 now=now,
             )
             event = transitions.created_event(first, draft.created_by, draft.type)
-            for place, (draft, names) in enumerate(run):
+            for place, (_, draft, names) in enumerate(run):
                 if place and place % LONG_TURN == 0:
                     await pause()
                 hot, step = first, event

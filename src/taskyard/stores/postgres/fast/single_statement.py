@@ -23,6 +23,7 @@ from taskyard.stores.shared.commits import conflicts
 from taskyard.stores.shared.commits.change_sets import Answer, newly_ready
 from taskyard.stores.shared.commits.conflicts import takes_key
 from taskyard.stores.shared.log_rows import split_events
+from taskyard.stores.turns import pause_if_many
 
 _BIRTH = frozenset({"at", "good_until", "tasks", "events"})
 _END = frozenset({"at", "good_until", "changes", "attempts", "outputs", "spends", "counts", "outbox", "events"})
@@ -77,10 +78,12 @@ async def _write(transaction: OneStatement, sets: Sequence[ChangeSet]) -> Counts
     events = [event for each in sets for event in commits.own_events(each)]
     if events:
         transaction.plan_events(events)
+        await pause_if_many(events)
     changes = [change for each in sets for change in each.changes]
     changes.sort(key=lambda change: change.before.seq)
     transaction.apply_changes(changes)
-    transaction.insert_tasks([task for each in sets for task in each.tasks])
+    await transaction.insert_tasks([task for each in sets for task in each.tasks])
     commits.write_attempts(transaction, sets)
+    await pause_if_many(events)
     transaction.queue_log(split_events(events))
     return await commits.flush_moves(transaction, commits.sum_limits(sets), commits.sum_counts(sets))

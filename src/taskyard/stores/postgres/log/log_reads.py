@@ -15,6 +15,7 @@ from taskyard.stores.postgres.connection.reader import PostgresReader
 from taskyard.stores.postgres.statements import transpose
 from taskyard.stores.shared.log_rows import PLACES, decode_row, keep_events
 from taskyard.stores.shared.rows import Row
+from taskyard.stores.turns import pause
 
 AFTER_ALL = 2**62  # above the number of any event
 _PAGE = 500  # rows that one statement reads to check what they count
@@ -102,7 +103,9 @@ async def decode_living(reader: PostgresReader, page: Sequence[Row]) -> list[Sto
     """The events of these rows, without those of owners that are gone."""
     gone = await gone_owners(reader, [(row[0], row[1], row[3]) for row in page if row[2]])
     found: list[StoredEvent] = []
-    for number, workspace, _, body in page:
+    for place, (number, workspace, _, body) in enumerate(page):
+        if place:
+            await pause()  # a row has up to 512 events
         events = decode_row(number, workspace, body)
         if gone:
             events = (stored for stored in events if (number, workspace, owner_of(stored.event)) not in gone)

@@ -64,7 +64,7 @@ async def restore(transaction: PostgresTransaction, copies: Sequence[Copy], prog
 async def _restore_tasks(transaction: PostgresTransaction, tasks: Sequence[TaskCopy]) -> None:
     if tasks:
         lanes = await small_writes.lanes(transaction, [task.lane for task in tasks])
-        transaction.restore_tasks([task._replace(hot=task.hot._replace(lane=lanes[task.lane])) for task in tasks])
+        await transaction.restore_tasks([task._replace(hot=task.hot._replace(lane=lanes[task.lane])) for task in tasks])
         await transaction.flush()  # what belongs to a task is found by its id only then
 
 

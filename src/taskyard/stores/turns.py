@@ -7,17 +7,18 @@ short call takes as long as it would without the large one.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence, Sized
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from time import monotonic
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 TURN = 10  # items: less than half a millisecond of drafting
 LONG_TURN = 50  # items that take a tenth of that: between two turns the loop looks at its sockets, which costs as much
+FREED_AT_ONCE = 200  # items
 SHORT = 0.05  # seconds after which a call that is still under way waits for something itself
 PATIENCE = 0.25  # seconds that a large call waits for short ones, all its turns together
 _LOOK_EVERY = 0.001  # seconds
@@ -69,6 +70,16 @@ def giving_way(calls: ShortCalls) -> Generator[None]:
         _patience.reset(token)
 
 
+@contextmanager
+def in_haste() -> Generator[None]:
+    """Let others have the loop at every pause, and wait for none of them: for work under locks that they may need."""
+    token = _patience.set(None)
+    try:
+        yield
+    finally:
+        _patience.reset(token)
+
+
 async def pause() -> None:
     """Between two turns: let others have the loop, and let the short calls end that this task gives way to."""
     await asyncio.sleep(0)
@@ -78,13 +89,35 @@ async def pause() -> None:
         await asyncio.sleep(_LOOK_EVERY)
 
 
+async def pause_if_many(items: Sized) -> None:
+    """A pause between two steps that each take in all of so many items."""
+    if len(items) > LONG_TURN:
+        await pause()
+
+
+async def let_go(items: list[Any]) -> None:
+    """Empty a list of many in turns: to free what they hold takes a while too."""
+    while items:
+        del items[-FREED_AT_ONCE:]
+        await pause_if_many(items)
+
+
 async def in_turns(make: Callable[[Item], Made], items: Sequence[Item], *, turn: int = TURN) -> list[Made]:
     """What `make` gives for each, in order."""
     if len(items) <= turn:
         return list(map(make, items))
+    return await in_pieces(lambda piece: map(make, piece), items, size=turn)
+
+
+async def in_pieces(
+    make: Callable[[Sequence[Item]], Iterable[Made]], items: Sequence[Item], *, size: int = LONG_TURN
+) -> list[Made]:
+    """The same where `make` takes several items: what they have in common is made once for each piece."""
+    if len(items) <= size:
+        return list(make(items))
     made: list[Made] = []
-    for start in range(0, len(items), turn):
+    for start in range(0, len(items), size):
         if start:
             await pause()
-        made += map(make, items[start : start + turn])
+        made += make(items[start : start + size])
     return made
