@@ -48,8 +48,9 @@ OF_NO_LINE = frozenset(
 )
 # Files about a server whose answers depend on how soon, or in which order, a store tells what happened.
 OF_SERVED_STORES = frozenset({"test_artifacts", "test_events_following", "test_metrics", "test_multica_end_to_end"})
-# Files of what is let through to a store, or left in it: attacks that a check missed, who may call what, and crashes.
-OF_BOTH_SERVED = frozenset({"test_attacks", "test_kills", "test_matrix"})
+# Files of what is let through to a store, or left in it: attacks that a check missed, who may call what, and crashes;
+# and of streams, which go on as soon as a store tells what happened.
+OF_BOTH_SERVED = frozenset({"test_attacks", "test_kills", "test_matrix", "test_streams"})
 # The stores on which each preset's document is replayed, beside memory and HTTP: together they are all.
 OF_PRESETS = {
     "factory": ("sqlite", "postgres"),
@@ -69,7 +70,9 @@ def is_worth_it(path: Path, test: str, store: str, *, is_first: bool) -> bool:
         return True
     folder, file = path.parent.name, path.stem
     match folder:
-        case "mcp" | "security":  # who may what is decided before a store is asked; what a crash leaves is the store's
+        case (
+            "a2a" | "mcp" | "security"
+        ):  # who may what is decided before a store is asked; what a crash leaves is the store's
             return store in SERVED if file in OF_BOTH_SERVED else store == turn_of(test, SERVED)
         case "server":  # it is nearly the same on every store
             return store == "sqlite" or (store == "postgres" and file in OF_SERVED_STORES)

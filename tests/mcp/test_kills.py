@@ -1,10 +1,8 @@
 """A server that is killed between creating a task and being asked about it has lost nothing."""
 
 import asyncio
-import os
 import re
 import signal
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,19 +14,20 @@ from taskyard.app import Yard, connect
 from tests.mcp.conftest import SERVED
 from tests.mcp.crew import at_work
 from tests.mcp.raw import Raw
+from tests.processes.nursery import nursery
 from tests.storage import give_back, take, url_of
+
+# What `taskyard serve` loads, and what its first callers have it load.
+SERVER = (
+    *("taskyard.cli.programs.serve", "taskyard.server.server"),
+    *("taskyard.mcp.streamable_http", "taskyard.a2a.a2a_mount"),
+)
 
 
 @asynccontextmanager
 async def server(url: str) -> AsyncGenerator[str]:
     """`taskyard serve` in a process of its own, which is killed when the block is left."""
-    program = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "taskyard", "serve", "--port", "0"),
-        env={**os.environ, "TASKYARD_URL": url},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    assert program.stdout is not None
+    program = await nursery().fork("taskyard", "--url", url, "serve", "--port", "0", loads=SERVER)
     try:
         async with asyncio.timeout(60):
             said = await program.stdout.readuntil(b"look")

@@ -1,6 +1,10 @@
-"""`taskyard mcp` in a process of its own, as a client starts it."""
+"""`taskyard mcp` in a process of its own, as a client starts it.
+
+To start it takes longer than all that is asked of it: each test, and each mode of the first one, meets one store.
+"""
 
 from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -11,14 +15,14 @@ from tests.mcp.conftest import SERVED
 from tests.storage import give_back, take, url_of
 
 
-@pytest.fixture(params=SERVED)
+@pytest.fixture
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     take(request.param, tmp_path)
     yield url_of(request.param, tmp_path)
     give_back(request.param, tmp_path)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("mode", "url"), list(zip(MODES, cycle(SERVED))), indirect=["url"])
 async def test_a_client_puts_a_task_in_claims_it_and_finishes_it(url: str, mode: str):
     async with stdio(url, "--agent", "coder-1", mode=mode) as client:
         task = answer_of(await client.call_tool("enqueue_task", {"type": "code", "prompt": "Fix the test"}))
@@ -37,6 +41,7 @@ async def test_a_client_puts_a_task_in_claims_it_and_finishes_it(url: str, mode:
         assert (stored.cost, stored.tokens_used.input) == (2750, 1000)  # 600 of them at the price of cached ones
 
 
+@pytest.mark.parametrize("url", SERVED[:1], indirect=True)
 async def test_the_role_says_which_tools_are_shown(url: str):
     async with stdio(url, "--role", "worker") as client:
         shown = await names_of_tools(client)
@@ -50,6 +55,7 @@ async def test_the_role_says_which_tools_are_shown(url: str):
         assert await yard.find() == []
 
 
+@pytest.mark.parametrize("url", SERVED[-1:], indirect=True)
 async def test_what_the_yard_refuses_is_an_answer_with_its_code_and_its_sentence(url: str):
     async with stdio(url) as client:
         wrong = await client.call_tool("complete_task", {"task_id": "task_01M7JRNCJFTEA40YPNH6MT1GBH", "lease": "no"})

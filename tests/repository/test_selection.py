@@ -26,7 +26,7 @@ def test_every_file_that_is_listed_exists():
     listed = selection.OF_EVERY_STORE | selection.OF_NO_STORE | selection.OF_NO_LINE | selection.OF_SERVED_STORES
     there = {path.stem for folder in ("guarantees", "server") for path in (TESTS / folder).glob("test_*.py")}
     worker = "".join(path.read_text(encoding="utf-8") for path in (TESTS / "worker").glob("test_*.py"))
-    doors = {path.stem for folder in ("mcp", "security") for path in (TESTS / folder).glob("test_*.py")}
+    doors = {path.stem for folder in ("a2a", "mcp", "security") for path in (TESTS / folder).glob("test_*.py")}
 
     assert listed - there == set()
     assert doors >= selection.OF_BOTH_SERVED
@@ -47,9 +47,11 @@ def test_anything_else_is_tried_in_memory_and_on_one_store_more():
 
 def test_rules_about_a_role_are_tried_on_one_store_and_crashes_attacks_and_the_matrix_of_calls_on_both():
     of_a_role = [stores_of("mcp/test_roles.py", "test_a_role"), stores_of("security/test_authorisation.py", "test_it")]
+    of_a_role.append(stores_of("a2a/test_access.py", "test_a_role"))
 
-    assert [len(stores) for stores in of_a_role] == [1, 1]
+    assert [len(stores) for stores in of_a_role] == [1, 1, 1]
     assert stores_of("mcp/test_kills.py", "test_a_task") == ["sqlite", "postgres"]
+    assert stores_of("a2a/test_streams.py", "test_a_stream") == ["sqlite", "postgres"]
     assert stores_of("security/test_attacks.py", "test_an_attack") == ["sqlite", "postgres"]
     assert stores_of("security/test_matrix.py", "test_a_token") == ["sqlite", "postgres"]
 
