@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import apsw
@@ -21,7 +21,7 @@ from tests.stores.given import at_once, given_a_task
 from tests.yards import given_an_agent
 
 SQL = [name for name in asked_for() if name.startswith(("sqlite", "postgres"))]
-Release = Callable[[Callable[[Path], list[Migration]]], None]
+Release = Callable[[Callable[[Path], Sequence[Migration]]], None]
 
 
 @pytest.fixture(params=SQL)
@@ -48,7 +48,7 @@ async def make(which: str, tmp_path: Path, clock: ManualClock) -> AsyncIterator[
 def release(monkeypatch: pytest.MonkeyPatch) -> Release:
     """From here on, stores are those of a release that knows these migrations."""
 
-    def release(known: Callable[[Path], list[Migration]]) -> None:
+    def release(known: Callable[[Path], Sequence[Migration]]) -> None:
         monkeypatch.setattr(migrations, "read_migrations", known)
 
     return release
@@ -57,7 +57,7 @@ def release(monkeypatch: pytest.MonkeyPatch) -> Release:
 _known = migrations.read_migrations
 
 
-def known_later(sql: str, *, works_with: int) -> Callable[[Path], list[Migration]]:
+def known_later(sql: str, *, works_with: int) -> Callable[[Path], Sequence[Migration]]:
     """One more than this release knows, after which only releases from this one on may work."""
 
     def known(folder: Path) -> list[Migration]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,7 +85,8 @@ class Schemaless:
         """Do nothing: there is no schema to migrate."""
 
 
-def read_migrations(folder: Path) -> list[Migration]:
+@cache  # the files are a part of the release: each connection of a process finds the same ones
+def read_migrations(folder: Path) -> tuple[Migration, ...]:
     """Read the migrations of a folder, in order. They must be numbered from 1 without a gap."""
     named = {entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir() if entry.is_file()}
     found = [
@@ -94,7 +96,7 @@ def read_migrations(folder: Path) -> list[Migration]:
     ]
     if [each.schema.version for each in found] != list(range(1, len(found) + 1)):
         raise ValueError(f"the migrations in {folder} are not numbered from 1 without a gap")
-    return found
+    return tuple(found)
 
 
 def _migration(number: int, name: str, sql: str) -> Migration:

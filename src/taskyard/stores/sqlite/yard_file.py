@@ -55,11 +55,12 @@ def refuse_network(path: Path, mounts: str | None = None) -> None:
 def _file_system_of(path: Path, mounts: str) -> str | None:
     """The type of the mount with the longest path that contains the file. Of equal paths the last mount is visible."""
     stat: tuple[int, str] | None = None
+    above = {str(each) for each in (path, *path.parents)}
     for line in mounts.splitlines():
         _, where, kind, *_ = line.split(" ")
         # /proc writes blanks in a path as \040.
-        where = where.encode().decode("unicode_escape")
-        if path.is_relative_to(where) and (stat is None or len(where) >= stat[0]):
+        where = where.encode().decode("unicode_escape") if "\\" in where else where
+        if where in above and (stat is None or len(where) >= stat[0]):
             stat = len(where), kind
     return None if stat is None else stat[1]
 

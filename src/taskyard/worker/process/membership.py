@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import socket
+from functools import cache
 
 from taskyard.core.errors import NotFound, TaskyardError, Unavailable
 from taskyard.worker.process.runtime_files import Process, dead_processes
@@ -36,15 +37,20 @@ async def _heard(yard: Yard, process: Process) -> None:
         # Each task has heartbeats of its own: an attempt that this process forgot must not be kept by this one.
         await yard.runtimes.heartbeat(process.runtime, incarnation=process.incarnation, keep_leases=False)
     except NotFound:
-        from importlib.metadata import version  # noqa: PLC0415 - slow to import, and once is enough
-
         await yard.runtimes.register(
             process.runtime,
             incarnation=process.incarnation,
             hostname=socket.gethostname(),
             pid=os.getpid(),
-            version=version("taskyard"),
+            version=_release(),
         )
+
+
+@cache  # reading it takes longer than all else that a worker does when it starts
+def _release() -> str:
+    from importlib.metadata import version  # noqa: PLC0415 - slow to import, and once is enough
+
+    return version("taskyard")
 
 
 async def give_up_dead(yard: Yard, process: Process) -> None:
