@@ -251,7 +251,7 @@ async def test_a_worker_that_cannot_reach_the_yard_gives_its_lease_up_by_its_own
     (held,) = await yard.claim("w", start=True)
     asked_for_it = time.monotonic() - 10
 
-    heart.add(held, asked_for_it, lambda _, word: words.append(word))
+    heart.add([held], asked_for_it, lambda _, word: words.append(word))
     heart.give_up()
 
     assert words == [heartbeats.RUN_OUT]

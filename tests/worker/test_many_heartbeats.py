@@ -63,7 +63,7 @@ async def test_a_call_that_hangs_keeps_no_other_waiting(monkeypatch: pytest.Monk
         held = await yard.claim("worker", count=9, start=True)
         heart, hanging = HeartbeatSender(), OneHangs(yard, held[0].id, wanted=7)
         for task in held:
-            heart.add(task, monotonic() - task.timeouts.heartbeat_sec, lambda _word, _why: None)
+            heart.add([task], monotonic() - task.timeouts.heartbeat_sec, lambda _word, _why: None)
 
         await beat_until(heart, hanging, hanging.all_kept)
 
@@ -82,7 +82,7 @@ async def test_leases_that_end_soonest_are_kept_first(monkeypatch: pytest.Monkey
         held = await yard.claim("worker", count=4, start=True)
         heart, calls = HeartbeatSender(), Recorded(yard, wanted=2)
         for task in held:
-            heart.add(task, monotonic() - 2, lambda _word, _why: None)
+            heart.add([task], monotonic() - 2, lambda _word, _why: None)
 
         await beat_until(heart, calls, calls.all_made)
 
@@ -113,7 +113,7 @@ async def test_a_call_that_hangs_is_given_up_when_its_lease_has_run_out() -> Non
         await yard.enqueue("code", timeouts={"lease_sec": 2, "heartbeat_sec": 1})
         (task,) = await yard.claim("worker", start=True)
         heart, hanging = HeartbeatSender(), OneHangs(yard, task.id, wanted=1)
-        heart.add(task, monotonic() - 2, lambda _word, _why: None)
+        heart.add([task], monotonic() - 2, lambda _word, _why: None)
 
         await beat_until(heart, hanging, hanging.called_again)
 
@@ -133,6 +133,6 @@ async def test_a_heartbeat_that_is_late_already_is_given_time_for_its_answer() -
         await yard.enqueue("code", timeouts={"lease_sec": 2, "heartbeat_sec": 1})
         (task,) = await yard.claim("worker", start=True)
         heart, slow = HeartbeatSender(), TakesTurns(yard, "", wanted=1)
-        heart.add(task, monotonic() - 100, lambda _word, _why: None)
+        heart.add([task], monotonic() - 100, lambda _word, _why: None)
 
         await beat_until(heart, slow, slow.all_kept)

@@ -45,7 +45,7 @@ def shared_facts(hot: Hot, *, lease_unchanged: bool) -> SharedFacts | None:
     """None: more has to be known before this one can be accepted, or more follows from it."""
     if hot.status is not Status.RUNNING or hot.traits or hot.reserve is not None or hot.circuit % 2:
         return None
-    return SharedFacts(hot.workspace, hot.lane, hot.agent, hot.circuit, lease_unchanged)
+    return new_row(SharedFacts, (hot.workspace, hot.lane, hot.agent, hot.circuit, lease_unchanged))
 
 
 def completed(ends: Sequence[End], shared: SharedFacts, *, type_: str, now: Micros) -> ChangeSet:

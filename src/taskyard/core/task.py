@@ -251,17 +251,6 @@ def chooser(names: tuple[str, ...]) -> itemgetter[Any]:
     return itemgetter(*(placed.get(name, place) for place, name in enumerate(Hot._fields)))
 
 
-# A row after a claim, and after the end of an attempt that is the task's end, is made by place: naming the fields
-# would take as long as all the rest of the step.
-# What heartbeats report of an attempt. A claim clears it: a heartbeat may have written it after the end of the attempt
-# before was decided.
-_REPORTED: dict[str, Any] = {
-    "spent": MicroUsd(0),
-    "tokens_in": 0,
-    "tokens_out": 0,
-    "tokens_cached": None,
-    "progress": None,
-}
 # The fields that the end of an attempt clears. Its agent, its runtime and its start stay, for lists.
 LET_GO: dict[str, Any] = {
     "lease": None,
@@ -273,17 +262,22 @@ LET_GO: dict[str, Any] = {
     "limit_at": None,
     "reserved": MicroUsd(0),
     "circuit": 0,
-    **_REPORTED,
+    "spent": MicroUsd(0),
+    "tokens_in": 0,
+    "tokens_out": 0,
+    "tokens_cached": None,
+    "progress": None,
 }
-_NOTHING_REPORTED, _GONE = tuple(_REPORTED.values()), tuple(LET_GO.values())
-_claimed = chooser(
-    (
-        *(*_REPORTED, "status", "version", "updated_at", "attempt", "agent", "runtime", "lease", "claimed_at"),
-        *("started_at", "heartbeat_at", "lease_expires_at", "limit_at", "due_at", "circuit", "reserved"),
-        *("idempotency_key", "agent_type", "type_slot"),
-    )
-)
-_ended = chooser((*LET_GO, "status", "version", "updated_at", "due_at", "rescore_at"))
+
+
+# The rows of the two steps of every task are made by place: naming the fields takes as long as all the rest of a step.
+_PLACES = {name: place for place, name in enumerate(Hot._fields)}
+_STATUS, _VERSION, _ATTEMPT, _UPDATED = itemgetter("status", "version", "attempt", "updated_at")(_PLACES)
+_AGENT, _RUNTIME, _LEASE, _TYPE = itemgetter("agent", "runtime", "lease", "agent_type")(_PLACES)
+_CLAIMED, _STARTED, _HEARD, _PROGRESS = itemgetter("claimed_at", "started_at", "heartbeat_at", "progress")(_PLACES)
+_EXPIRES, _LIMIT, _DUE, _RESCORE = itemgetter("lease_expires_at", "limit_at", "due_at", "rescore_at")(_PLACES)
+_CIRCUIT, _RESERVED, _SLOT, _KEY = itemgetter("circuit", "reserved", "type_slot", "idempotency_key")(_PLACES)
+_SPENT, _TOKENS_IN, _TOKENS_OUT, _CACHED = itemgetter("spent", "tokens_in", "tokens_out", "tokens_cached")(_PLACES)
 
 
 def claimed(  # noqa: PLR0917 - naming them takes longer than making the row
@@ -303,13 +297,26 @@ def claimed(  # noqa: PLR0917 - naming them takes longer than making the row
     reserved: MicroUsd,
     idempotency_key: str | None,
 ) -> Hot:
-    claim = (status, hot.version + 1, now, hot.attempt + 1, agent, runtime, lease, now)
-    kept = (started_at, now, expires, limit, due_at, circuit, reserved, idempotency_key, agent_type, type_slot)
-    return new_row(Hot, _claimed((*hot, *_NOTHING_REPORTED, *claim, *kept)))
+    row = [*hot]
+    row[_STATUS], row[_VERSION], row[_ATTEMPT] = status, hot.version + 1, hot.attempt + 1
+    row[_AGENT], row[_RUNTIME], row[_LEASE], row[_TYPE] = agent, runtime, lease, agent_type
+    row[_CLAIMED] = row[_HEARD] = row[_UPDATED] = now
+    row[_STARTED], row[_EXPIRES], row[_LIMIT], row[_DUE] = started_at, expires, limit, due_at
+    row[_CIRCUIT], row[_RESERVED], row[_SLOT], row[_KEY] = circuit, reserved, type_slot, idempotency_key
+    # A heartbeat may have reported something after the end of the attempt before was decided.
+    row[_SPENT] = row[_TOKENS_IN] = row[_TOKENS_OUT] = 0
+    row[_CACHED] = row[_PROGRESS] = None
+    return new_row(Hot, row)
 
 
 def ended(hot: Hot, status: Status, now: Micros) -> Hot:
-    return new_row(Hot, _ended((*hot, *_GONE, status, hot.version + 1, now, None, None)))
+    """Without what `LET_GO` names."""
+    row = [*hot]
+    row[_STATUS], row[_VERSION], row[_UPDATED] = status, hot.version + 1, now
+    row[_LEASE] = row[_CLAIMED] = row[_HEARD] = row[_TYPE] = row[_EXPIRES] = row[_LIMIT] = None
+    row[_DUE] = row[_RESCORE] = row[_CACHED] = row[_PROGRESS] = None
+    row[_SLOT] = row[_RESERVED] = row[_CIRCUIT] = row[_SPENT] = row[_TOKENS_IN] = row[_TOKENS_OUT] = 0
+    return new_row(Hot, row)
 
 
 def time_limit(hot: Hot, now: Micros) -> Micros | None:

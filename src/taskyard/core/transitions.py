@@ -14,6 +14,7 @@ from taskyard.core.changes import Beat, Change, Event
 from taskyard.core.errors import IllegalTransition
 from taskyard.core.json_value import Json, compact
 from taskyard.core.lease import extended_end, numbered
+from taskyard.core.named_rows import new_row
 from taskyard.core.runtime import named
 from taskyard.core.task import (
     HELD,
@@ -122,9 +123,7 @@ def allow(hot: Hot, verb: str) -> None:
 def created_event(hot: Hot, created_by: str, type_: str) -> Event:
     """A task comes in: ready at once, or pending where something blocks it."""
     data = _creation_data(hot.status is Status.PENDING, type_, created_by)
-    return Event(
-        EVENTS["create"], hot.workspace, hot.id, dag_of(hot), hot.created_at, hot.version, hot.status, hot.attempt, data
-    )
+    return _event_with(hot, "create", hot.created_at, data)
 
 
 def created_event_like(event: Event, hot: Hot) -> Event:
@@ -176,7 +175,6 @@ def claim(
     started = start or allowed == 0
     expires = Micros(now + (hot.lease_sec if started else allowed) * SECOND)
     limit = time_limit(hot, now) if started else None
-    before, behind = claim_data(agent, runtime, started=started)
     after = claimed(
         hot,
         Status.RUNNING if started else Status.CLAIMED,
@@ -194,15 +192,15 @@ def claim(
         reserved,
         key_once_started(hot) if started else hot.idempotency_key,
     )
-    # Since its last step, which nearly always is the one that made it ready.
-    waited = now - hot.updated_at
-    return Change(hot, after, _event_with(after, "start" if started else "claim", now, f"{before}{waited}{behind}"))
+    before, behind = claim_data(agent, runtime, started=started)
+    event = _event_with(after, "start" if started else "claim", now, f"{before}{now - hot.updated_at}{behind}")
+    return new_row(Change, (hot, after, event, False, False))
 
 
 # The same for all tasks of a claim.
 @lru_cache(maxsize=256)
 def claim_data(agent: AgentId, runtime: RuntimeId | None, *, started: bool) -> tuple[str, str]:
-    """The data of a claim's event, before and after the number that says how long the task had waited."""
+    """The data of a claim's event, before and after how long the task waited: since its last step, mostly `ready`."""
     data: dict[str, Json] = {"from": Status.READY.value, "agent": agent}
     more = named(runtime)
     if started:
@@ -497,4 +495,5 @@ def _event(hot: Hot, verb: str, at: Micros, data: dict[str, Json]) -> Event:
 
 
 def _event_with(hot: Hot, verb: str, at: Micros, text: str | None) -> Event:
-    return Event(EVENTS[verb], hot.workspace, hot.id, dag_of(hot), at, hot.version, hot.status, hot.attempt, text)
+    step = EVENTS[verb], hot.workspace, hot.id, dag_of(hot), at, hot.version, hot.status, hot.attempt, text
+    return new_row(Event, step)

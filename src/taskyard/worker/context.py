@@ -66,7 +66,8 @@ class Context:
         self.yard, self.batch, self.task = yard, batch, task
         self.id, self.lease, self.attempt = task.id, task.lease, task.attempt
         self.agent_type = agent_type or task.agent or ""
-        self.spent = Totals(model=next(iter(task.models), None))
+        models = task.models
+        self.spent = Totals(model=models[0] if models else None)
         self.began, self.artifacts, self._ordinals = monotonic(), [], {}
         self.handler_loop: asyncio.AbstractEventLoop | None = None  # in which its handler runs
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from itertools import compress
 from operator import itemgetter, ne
 from typing import Any, NamedTuple
 
@@ -71,7 +72,10 @@ class Moves:
         by_kind: dict[Kind, list[Step]] = {}
         for step in steps:
             before, after = step[:2]
-            kind = PLACES[before.status], PLACES[after.status], tuple(map(ne, before, after))
+            was, now = PLACES[before.status], PLACES[after.status]
+            compared = _COMPARED[was, now]
+            were, are = compared(before), compared(after)
+            kind = was, now, () if were == are else tuple(map(ne, were, are))
             by_kind.setdefault(kind, []).append(step)
         parts: list[StatementPart] = []
         for number, (kind, group) in enumerate(by_kind.items(), first):
@@ -152,14 +156,21 @@ _GUARDS = tuple({f"{verbs[0]}_" for verbs in MOVES.values()})
 
 
 def _written(before: Place, after: Place, changed: ChangedColumns) -> tuple[list[str], list[str]]:
-    """The columns of `task` and of `held` that a step writes."""
-    moved = {name for name, is_moved in zip(Hot._fields, changed, strict=True) if is_moved}
+    """The columns of `task` and of `held` that a step writes, of which some of `_compared` changed; empty: none did."""
+    moved = set(compress(_compared(before, after), changed))
     if after is Place.HELD:
         of_held = list(OF_HELD) if before is not Place.HELD else [name for name in OF_HELD if name in moved]
         return [name for name in _TASK_ALONE if name in moved], of_held
     # What `task` says of a held task may be old.
     stale = HELD_TOO if before is Place.HELD else ()
     return [name for name in OF_TASK if name in moved or name in stale], []
+
+
+def _compared(before: Place, after: Place) -> Sequence[str]:
+    """The columns that a step writes only where they differ: the others are always written, or never."""
+    if before is Place.HELD and after is Place.HELD:
+        return *_TASK_ALONE, *OF_HELD
+    return _TASK_ALONE if Place.HELD in (before, after) else OF_TASK
 
 
 def _moved(sql: Statements, names: Sequence[str]) -> str:
@@ -179,3 +190,6 @@ def _getter(places: Sequence[int]) -> Callable[[Hot], tuple[Any, ...]]:
         return tuple(hot[place] for place in places)
 
     return few
+
+
+_COMPARED = {kind: _getter([_PLACE[name] for name in _compared(*kind)]) for kind in MOVES}

@@ -10,6 +10,7 @@ from typing import Any
 
 from taskyard.core.changes import Change, Event, Limit, NewTask
 from taskyard.core.identifiers import is_own_ceiling
+from taskyard.core.named_rows import new_row
 from taskyard.core.task import Hot, LaneId, Status, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.copies import TaskCopy
@@ -131,7 +132,10 @@ class PostgresTransaction:
         changes = list(changes)
         chunks, ranks = self._record((change.event, change.after) for change in changes), self._ranks
         steps = [
-            Step(before, after, ranks.get(before.id, before.rank), chunk, before.lease_expires_at if is_same else None)
+            new_row(
+                Step,
+                (before, after, ranks.get(before.id, before.rank), chunk, before.lease_expires_at if is_same else None),
+            )
             for (before, after, _, _, is_same), chunk in zip(changes, chunks, strict=True)
         ]
         self._parts += self.moves.parts(steps, len(self._parts))

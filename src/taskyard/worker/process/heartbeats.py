@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from time import monotonic
 
 from taskyard.core.errors import TaskyardError
@@ -31,17 +31,14 @@ MOST = 500  # heartbeats of one call: one row that is locked keeps only its own 
 class HeldAttempt:
     """A task that this process holds, and when its next heartbeat is due."""
 
-    __slots__ = ("due", "expires", "on_word", "since", "task")
+    __slots__ = ("due", "expires", "lease", "on_word", "since", "task")
 
     def __init__(self, task: Held, since: float, on_word: Callable[[str, str], object]) -> None:
         self.task = task
         self.since = since
         self.on_word = on_word  # called with the lease and the word, from the thread of the heartbeats
+        self.lease = task.lease
         self.prolong(since)
-
-    @property
-    def lease(self) -> str:
-        return self.task.lease
 
     @property
     def heartbeat(self) -> Heartbeat:
@@ -61,9 +58,9 @@ class HeartbeatSender:
         # Workers add and remove while the sender reads: each is one step of the dictionary, so nothing is locked.
         self._held: dict[str, HeldAttempt] = {}
 
-    def add(self, task: Held, since: float, on_word: Callable[[str, str], object]) -> None:
-        """Keep this lease, which was asked for at `since` on the monotonic clock."""
-        self._held[task.lease] = HeldAttempt(task, since, on_word)
+    def add(self, tasks: Iterable[Held], since: float, on_word: Callable[[str, str], object]) -> None:
+        """Keep these leases, which were asked for at `since` on the monotonic clock."""
+        self._held.update([(task.lease, HeldAttempt(task, since, on_word)) for task in tasks])
 
     def remove(self, lease: str) -> None:
         self._held.pop(lease, None)

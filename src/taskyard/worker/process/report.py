@@ -6,7 +6,7 @@ A line costs nothing where nobody reads it. What others wrote (titles, errors) i
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from time import monotonic
 
 from taskyard.core.task import Status
@@ -19,11 +19,12 @@ logger = logging.getLogger("taskyard.worker")
 LONGEST = 200  # characters of a title or an error; the whole is in the yard
 
 
-def claimed(context: Context) -> None:
+def claimed(contexts: Iterable[Context]) -> None:
     if logger.isEnabledFor(logging.INFO):
-        title = context.task.title
-        named = f' "{_short(title)}"' if title else ""
-        logger.info("claimed %s%s, attempt %d", _of(context), named, context.attempt)
+        for context in contexts:
+            title = context.task.title
+            named = f' "{_short(title)}"' if title else ""
+            logger.info("claimed %s%s, attempt %d", _of(context), named, context.attempt)
 
 
 def ended(context: Context, receipt: Receipt, now: Callable[[], Micros]) -> None:

@@ -180,12 +180,11 @@ class Worker:
         except NotFound:
             await self._register_again()
             return 0
-        for task in held:
-            context = Context(self._yard, task, self._agent.type, self._agent.batch)
-            self._contexts[task.lease] = context
-            self._taken.append(context)
-            self._heartbeats.add(task, asked, self._hear)
-            report.claimed(context)
+        contexts = [Context(self._yard, task, self._agent.type, self._agent.batch) for task in held]
+        self._contexts.update([(context.lease, context) for context in contexts])
+        self._taken += contexts
+        self._heartbeats.add(held, asked, self._hear)
+        report.claimed(contexts)
         if self._beginning is None:
             self._begin_some()
             if self._taken:
@@ -193,9 +192,9 @@ class Worker:
         return len(held)
 
     def _begin_some(self) -> None:
-        attempt = self._traced_attempt if is_on() else self._attempt
+        attempt, loop = self._traced_attempt if is_on() else self._attempt, asyncio.get_running_loop()
         for _ in range(min(len(self._taken), BEGUN_AT_ONCE)):
-            self._begin(self._taken.popleft(), attempt)
+            self._begin(self._taken.popleft(), attempt, loop)
 
     async def _begin_rest(self) -> None:
         """A few at a time: between them the loop hears what the store has answered, and asks it for more."""
@@ -204,13 +203,17 @@ class Worker:
             self._begin_some()
         self._beginning = None
 
-    def _begin(self, context: Context, attempt: Callable[[Context], Coroutine[None, None, None]]) -> None:
+    def _begin(
+        self,
+        context: Context,
+        attempt: Callable[[Context], Coroutine[None, None, None]],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
         if context.stopped is not None:
             logger.info("%s: not begun: %s", context.id, context.stopped)
             self._contexts.pop(context.lease, None)
             return
-        loop = asyncio.get_running_loop()
-        self._running[context.lease] = loop.create_task(attempt(context), name=f"{context.type} {context.id}")
+        self._running[context.lease] = loop.create_task(attempt(context), name=f"{context.task.type} {context.id}")
 
     async def _begun(self) -> None:
         """Wait until everything that was claimed has begun."""

@@ -12,6 +12,7 @@ from taskyard.core.completions import End, SharedFacts
 from taskyard.core.errors import ReportRequired, TaskyardError
 from taskyard.core.json_value import Json, canonical, encode
 from taskyard.core.lease import seal
+from taskyard.core.named_rows import new_row
 from taskyard.core.outcomes import Report
 from taskyard.core.task import (
     Attempt,
@@ -94,9 +95,9 @@ class Completions:
         digest = call_digest("complete", output, list(made), decision_report)
         if (model := spent.get("model")) is not None:
             await prices.load([model])
-        report = Report("complete", digest, *reported(**spent))
-        handed_in = _HandedIn(TaskId(task_id), seal(lease), output, text, made, explained, report)
-        return await self._line.ask(handed_in)
+        report = new_row(Report, ("complete", digest, *reported(**spent)))
+        handed_in = (TaskId(task_id), seal(lease), output, text, made, explained, report)
+        return await self._line.ask(new_row(_HandedIn, handed_in))
 
     async def complete_many(self, results: Sequence[Mapping[str, Any]]) -> list[Receipt | TaskyardError]:
         """Hand in many outputs. Each stands or falls alone, and its answer stands in its place."""
@@ -121,8 +122,8 @@ class Completions:
             if row.lane in own_lanes and row.lease == each.sealed and not each.artifacts:
                 facts = completions.shared_facts(row, lease_unchanged=lease_unchanged)
             if facts is not None:
-                output = Output(row.id, row.attempt, each.text, (), each.decision_report)
-                together.setdefault(facts, {})[place] = End(row, output, each.report)
+                output = new_row(Output, (row.id, row.attempt, each.text, (), each.decision_report))
+                together.setdefault(facts, {})[place] = new_row(End, (row, output, each.report))
                 continue
             try:
                 change_set, answers[place] = await self._handed_in(row, each)

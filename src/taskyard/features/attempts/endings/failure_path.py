@@ -10,6 +10,7 @@ from taskyard.core.breaker import Breaker
 from taskyard.core.changes import ChangeSet
 from taskyard.core.failure import Decision, decide
 from taskyard.core.json_value import Json
+from taskyard.core.named_rows import new_row
 from taskyard.core.outcomes import Report
 from taskyard.core.policy import policy_of
 from taskyard.core.task import (
@@ -91,7 +92,7 @@ class FailurePath:
 
 
 def receipt(hot: Hot) -> Receipt:
-    return Receipt(hot.id, hot.status, hot.version, hot.failures, hot.wake_at)
+    return new_row(Receipt, (hot.id, hot.status, hot.version, hot.failures, hot.wake_at))
 
 
 def _failed_by(history: Sequence[Attempt], hot: Hot) -> list[AgentId]:
