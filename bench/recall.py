@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Sequence
+from operator import mul
 from pathlib import Path
 
 from taskyard.features.memory.embedders import Embedder, open_embedder
@@ -25,7 +26,7 @@ AT_ONCE = 32  # texts, as a yard hands them over
 
 def cosine(one: Sequence[float], other: Sequence[float]) -> float:
     """Of two vectors of length 1."""
-    return sum(a * b for a, b in zip(one, other, strict=True))
+    return sum(map(mul, one, other))
 
 
 def found_in_first(similarity: Callable[[int, int], float], first: int = FIRST) -> float:

@@ -26,6 +26,7 @@ DAY = 86_400
 class Batch:
     id: str
     created_at: float
+    expires_at: float
     requests: dict[str, dict[str, Any]]  # by custom id
     metadata: dict[str, str] = field(default_factory=dict[str, str])
     status: str = "in_progress"
@@ -37,6 +38,7 @@ class FakeProvider:
     port: int = 0
     now: Callable[[], float] = time
     ends_at_once: bool = True  # a batch is completed when it is first looked at
+    expires_after: float = DAY  # seconds: a batch that has not ended by then
     cancels_after: float = 0  # seconds from its beginning on: a batch that is to be cancelled is so
     answers: int | None = None  # that a batch has when it is cancelled or expires; None: all
     refusals: list[tuple[int, dict[str, str]]] = field(default_factory=list[tuple[int, dict[str, str]]])  # of batches
@@ -69,7 +71,7 @@ class FakeProvider:
     def look(self, batch: Batch) -> Batch:
         if batch.status == "cancelling" and self.now() >= batch.created_at + self.cancels_after:
             self.end(batch, "cancelled", self.answers or 0)
-        elif batch.status == "in_progress" and self.now() >= batch.created_at + DAY:
+        elif batch.status == "in_progress" and self.now() >= batch.expires_at:
             self.end(batch, "expired", self.answers or 0)
         elif batch.status == "in_progress" and self.ends_at_once:
             self.end(batch)
@@ -198,7 +200,9 @@ class _Answers:
         return self.made("msgbatch", {row["custom_id"]: row["params"] for row in rows}, {})
 
     def made(self, kind: str, requests: dict[str, dict[str, Any]], metadata: dict[str, str]) -> Batch:
-        batch = Batch(f"{kind}_{len(self.provider.batches) + 1}", self.provider.now(), requests, metadata)
+        now = self.provider.now()
+        name = f"{kind}_{len(self.provider.batches) + 1}"
+        batch = Batch(name, now, now + self.provider.expires_after, requests, metadata)
         self.provider.batches.append(batch)
         return batch
 
@@ -248,7 +252,7 @@ def openai_shown(batch: Batch) -> dict[str, Any]:
         "object": "batch",
         "status": batch.status,
         "created_at": int(batch.created_at),
-        "expires_at": int(batch.created_at) + DAY,
+        "expires_at": int(batch.expires_at),
         "metadata": batch.metadata,
         "output_file_id": f"{batch.id}.output" if "answered" in kinds else None,
         "error_file_id": f"{batch.id}.error" if kinds - {"answered"} else None,
@@ -292,7 +296,7 @@ def anthropic_shown(batch: Batch) -> dict[str, Any]:
             "expired": counts["expired"],
         },
         "created_at": iso(batch.created_at),
-        "expires_at": iso(batch.created_at + DAY),
+        "expires_at": iso(batch.expires_at),
         "results_url": "http://127.0.0.1:1/elsewhere",  # which nobody is to follow
     }
 

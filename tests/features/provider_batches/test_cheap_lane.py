@@ -81,10 +81,12 @@ async def test_what_the_provider_lets_expire_goes_back_to_the_ordinary_lane(
     yard: Yard, clock: ManualClock, provider: FakeProvider, kind: str
 ):
     provider.ends_at_once, provider.answers = False, 2
+    provider.expires_after = 3600
     tasks = [await yard.enqueue("read", prompt=f"page {number}", service="batch") for number in range(5)]
 
     await drain(yard, [reader(kind, provider)], clock=clock)
 
+    assert [batch.status for batch in provider.batches] == ["expired"]
     assert len(provider.direct) == 3
     assert set(provider.billed.values()) == {1}
     paid = sorted([sum(await costs(yard, task.id)) for task in tasks])
