@@ -8,11 +8,11 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 from urllib.request import urlopen
 
 import pytest
@@ -36,6 +36,8 @@ expect.set_options(timeout=PATIENCE)
 
 
 _FOLLOW = "path => { history.pushState(null, '', path); dispatchEvent(new PopStateEvent('popstate')); }"
+_REMEMBERS_NOTHING = "localStorage.length + sessionStorage.length === 0"
+USUAL: dict[str, Any] = {"reduced_motion": "reduce", "viewport": {"width": 1280, "height": 720}}
 
 
 @contextmanager
@@ -70,22 +72,54 @@ class Visit:
 
     page: Page
     address: str
+    token: str = ""  # which the form is given before the first page is opened; nothing where somebody is signed in
     troubles: list[str] = field(default_factory=list[str])
+    _listeners: list[tuple[Any, Callable[[Any], None]]] = field(default_factory=list[tuple[Any, Any]])
 
     def __post_init__(self) -> None:
         self.page.set_default_timeout(PATIENCE)
-        self.page.on("console", self._on_console)
-        self.page.on("pageerror", lambda error: self.troubles.append(f"a script failed: {error}"))
-        self.page.on("dialog", self._on_dialog)
-        self.page.on("request", self._on_request)
+        self.listen("console", self._on_console)
+        self.listen("pageerror", lambda error: self.troubles.append(f"a script failed: {error}"))
+        self.listen("dialog", self._on_dialog)
+        self.listen("request", self._on_request)
+
+    def listen(self, event: Any, listener: Callable[[Any], None]) -> None:
+        """To what the page does, until the visit is over."""
+        self.page.on(event, listener)
+        self._listeners.append((event, listener))
 
     def open(self, path: str, heading: str = "") -> None:
         """Go there: by loading the page or, where it is loaded already, as its own links do."""
+        if self.token:
+            self._sign_in_for(path)
+        else:
+            self._go(path)
+        self.sees_heading(heading)
+
+    def _go(self, path: str) -> None:
         if self.page.url.startswith(self.address):
             self.follow(path)
         else:
             self.page.goto(self.address + path)
-        self.sees_heading(heading)
+
+    def _sign_in_for(self, path: str) -> None:
+        self._go(f"/login?next={quote(path, safe='')}")
+        field = self.page.get_by_label("Token")
+        field.fill(self.token)
+        field.press("Enter")
+        expect(self.page.locator("main.login")).to_have_count(0)
+        self.token = ""
+
+    def leave(self) -> bool:
+        """Make room for somebody else; whether the browser remembers nothing of this visit."""
+        for event, listener in self._listeners:
+            self.page.remove_listener(event, listener)
+        self.page.unroute_all()
+        if not self.page.url.startswith(self.address):
+            return False
+        self.page.context.clear_cookies()
+        self.follow("/login")
+        return self.page.evaluate(_REMEMBERS_NOTHING)
 
     def follow(self, path: str) -> None:
         """Go there as a link of the page does."""
@@ -178,8 +212,7 @@ def started(chromium: BrowserType, **environment: str) -> Browser:
 @contextmanager
 def visiting(browser: Browser, address: str, **options: Any) -> Generator[Visit]:
     """A browser of somebody who has never been here."""
-    usual: dict[str, Any] = {"reduced_motion": "reduce", "viewport": {"width": 1280, "height": 720}}
-    context: BrowserContext = browser.new_context(**{**usual, **options})
+    context: BrowserContext = browser.new_context(**{**USUAL, **options})
     try:
         visit = Visit(context.new_page(), address)
         yield visit

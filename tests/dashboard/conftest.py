@@ -1,5 +1,8 @@
 """One server for each store, one browser for tests that follow each other, and for each test a workspace of its own.
 
+A page stays open too: to load it anew is most of what a browser works for a short test. Whoever comes next signs in by
+its form. `enter_anew` gives a browser that has never been here.
+
 No browser for longer: while it is open, Playwright keeps an event loop going, and no other test could run one.
 """
 
@@ -7,19 +10,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 import taskyard
 from scripts.build_dashboard import BUILT
 from taskyard.sync import SyncYard
-from tests.dashboard.browsing import Visit, log_in, serving, started, visiting
+from tests.dashboard.browsing import USUAL, Visit, log_in, serving, started, visiting
 from tests.servers import free_port
 from tests.storage import asked_for, url_of
 
@@ -29,6 +32,8 @@ STORES = [name for name in ("sqlite", "postgres") if name in asked_for()]
 ON_EVERY_STORE = frozenset({"test_live"})
 _numbers = count(1)
 _open = ExitStack()  # the browser, until the next test is none of these
+_pages: dict[str, Page] = {}  # those that stay open, by the address of their server
+FAILED = pytest.StashKey[bool]()
 
 
 class Place(NamedTuple):
@@ -75,7 +80,12 @@ def _opened_browser() -> Browser:
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     if nextitem is None or nextitem.path.parent != item.path.parent:
         _opened_browser.cache_clear()
+        _pages.clear()
         _open.close()
+
+
+def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> None:
+    node.stash[FAILED] = True
 
 
 @pytest.fixture(scope="session", params=STORES)
@@ -97,8 +107,38 @@ Enter = Callable[..., Visit]
 
 
 @pytest.fixture
-def enter(browser: Browser, place: Place, yard: SyncYard) -> Generator[Enter]:
-    """Lets somebody in, with a token of the role: the browser of a person who has logged in."""
+def enter(
+    request: pytest.FixtureRequest, browser: Browser, place: Place, yard: SyncYard, enter_anew: Enter
+) -> Generator[Enter]:
+    """Lets somebody in, with a token of the role; where the browser must be a certain one, with one of their own."""
+    with ExitStack() as visits:
+
+        def enter(role: str = "admin", viewport: ViewportSize = USUAL["viewport"], **options: Any) -> Visit:
+            if options:
+                return enter_anew(role, viewport=viewport, **options)
+            token = yard.tokens.create("olga", role).text
+            return visits.enter_context(_in_turn(request.node, browser, place.address, token, viewport))
+
+        yield enter
+
+
+@contextmanager
+def _in_turn(test: pytest.Item, browser: Browser, address: str, token: str, viewport: ViewportSize) -> Generator[Visit]:
+    """A visit with the page that stays open; with another where that one is in use. What a test spoilt is closed."""
+    page = _pages.pop(address, None) or browser.new_context(**USUAL).new_page()
+    page.set_viewport_size(viewport)
+    visit = Visit(page, address, token)
+    yield visit
+    if visit.leave() and FAILED not in test.stash and address not in _pages:
+        _pages[address] = page
+    else:
+        page.context.close()
+    assert visit.troubles == []
+
+
+@pytest.fixture
+def enter_anew(browser: Browser, place: Place, yard: SyncYard) -> Generator[Enter]:
+    """Lets somebody in whose browser has never been here."""
     with ExitStack() as visits:
 
         def enter(role: str = "admin", **options: Any) -> Visit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 import taskyard
 from taskyard.sync import SyncYard
@@ -96,9 +96,32 @@ def test_a_token_that_is_revoked_ends_the_visit(enter: Enter, yard: SyncYard):
     visit.sees_heading("Sign in")
 
 
+def test_who_signs_in_after_another_sees_nothing_that_was_theirs(enter_anew: Enter, place: Place, yard: SyncYard):
+    given_a_scene(yard)
+    visit = enter_anew()
+    visit.open("/tasks", "Tasks")
+    visit.sees("Done one")
+    (token,) = yard.tokens.list()
+    yard.tokens.revoke(token.id)
+    visit.sees_heading("Sign in")
+    held: list[Route] = []
+    visit.page.route("**/api/tasks?*", lambda route: held.append(route))  # noqa: PLW0108 - a builtin is refused
+
+    with taskyard.connect_sync(place.url, workspace=f"{yard.workspace}-other", sweeps=False) as other:
+        visit.page.get_by_label("Token").fill(other.tokens.create("otto", "admin").text)
+        visit.page.get_by_role("button", name="Sign in").click()
+        visit.sees_heading("Tasks")
+
+        expect(visit.main.get_by_role("link", name="Done one")).to_have_count(0)
+        for answer in held:
+            answer.continue_()
+        visit.sees("The yard is empty")
+
+
 def test_a_viewer_sees_everything_and_can_do_nothing(enter: Enter, yard: SyncYard):
     scene = given_a_scene(yard)
     visit = enter("viewer")
+    visit.open("/")
     before = yard.events()[-1].seq  # the sign-in is written too
     pages = {
         f"/tasks/{scene.dead}": ["Retry", "Edit and retry", "Cancel", "Escalate"],

@@ -61,7 +61,7 @@ def walked(visit: Visit, scene: Scene) -> Iterator[str]:
 
 def test_nothing_is_wrong_with_any_page_in_either_theme(enter: Enter, yard: SyncYard):
     scene = given_a_scene(yard)
-    visit = enter(color_scheme="dark", reduced_motion="reduce")
+    visit = enter(color_scheme="dark")
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     theme, other = "dark", "light"
     for path in walked(visit, scene):
@@ -77,7 +77,7 @@ def test_nothing_is_wrong_with_any_page_in_either_theme(enter: Enter, yard: Sync
 
 def test_nothing_is_wrong_with_any_german_page(enter: Enter, yard: SyncYard):
     scene = given_a_scene(yard)
-    visit = enter(reduced_motion="reduce", locale="de")
+    visit = enter(locale="de")
     others = {rule: {"enabled": False} for rule in COLOURS["values"]}  # which no language changes
     found = {path: faults(visit, rules=others) for path in walked(visit, scene)}
 
@@ -87,7 +87,7 @@ def test_nothing_is_wrong_with_any_german_page(enter: Enter, yard: SyncYard):
 
 def test_nothing_is_wrong_with_a_dialog_or_with_signing_in(enter: Enter, yard: SyncYard):
     scene = given_a_scene(yard)
-    visit = enter(reduced_motion="reduce")
+    visit = enter()
     visit.open(f"/tasks/{scene.dead}")
     visit.button("Edit and retry").click()
     dialog = faults(visit)

@@ -22,9 +22,9 @@ for (const [name, value] of [["language", %s], ["languages", [%s]]])
 
 
 @pytest.mark.parametrize("language", ["en-US@posix", "C", "", "x-klingon", "de-CH"])
-def test_any_text_may_be_the_language_of_the_browser(enter: Enter, yard: SyncYard, language: str):
+def test_any_text_may_be_the_language_of_the_browser(enter_anew: Enter, yard: SyncYard, language: str):
     scene = given_a_scene(yard)
-    visit = enter()
+    visit = enter_anew()
     text = json.dumps(language)
     visit.page.context.add_init_script(NAMES_ITSELF % (text, text))
 
@@ -82,7 +82,7 @@ def test_who_reads_english_loads_no_other_language(enter: Enter):
     loaded: list[str] = []
     for language in ("en-US", "de-DE"):
         visit = enter(locale=language)
-        visit.page.on("request", lambda request: loaded.append(request.url))
+        visit.listen("request", lambda request: loaded.append(request.url))
         visit.open("/approvals")
         visit.page.wait_for_load_state("networkidle")
         found = [url for url in loaded if "/german-" in url]

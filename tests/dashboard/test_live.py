@@ -17,6 +17,12 @@ from tests.servers import free_port
 from tests.storage import url_of
 
 
+@pytest.fixture
+def enter(enter_anew: Enter) -> Enter:
+    """Everybody has a browser of their own: what is left of another's stream would be heard here."""
+    return enter_anew
+
+
 def mark(visit: Visit) -> None:
     """Leave something in the page that a reload would take away."""
     visit.page.evaluate("window.isTheSame = true")

@@ -124,7 +124,8 @@ def test_a_graph_is_drawn_timed_and_listed(visit: Visit, yard: SyncYard):
         visit.sees("Sell it")
 
 
-def test_what_is_not_there_is_reported_as_not_there(visit: Visit, yard: SyncYard):
+def test_what_is_not_there_is_reported_as_not_there(visit: Visit):
+    visit.open("/", "Overview")
     for path in ("/tasks/task_00000000000000000000000000", "/dags/dag_00000000000000000000000000", "/nowhere"):
         visit.page.goto(visit.address + path)
         expect(visit.main.get_by_text("There is no").first).to_be_visible()

@@ -89,14 +89,15 @@ def test_every_panel_shows_a_command_and_a_call_that_answer(visit: Visit, yard: 
             assert visit.page.request.get(call[-1]).ok
 
 
-def test_the_first_page_loads_less_script_than_it_may(visit: Visit):
+def test_the_first_page_loads_less_script_than_it_may(enter_anew: Enter):
+    visit = enter_anew()
     scripts: dict[str, bytes] = {}
 
     def note(response: Response) -> None:
         if response.request.resource_type == "script":
             scripts[response.url] = response.body()
 
-    visit.page.on("response", note)
+    visit.listen("response", note)
     visit.open("/", "Overview")
     visit.page.wait_for_load_state("networkidle")
 

@@ -160,7 +160,7 @@ def link_to(place: Place, yard: SyncYard, task: str) -> str:
 def test_a_link_shows_one_form_and_then_how_it_was_answered(enter: Enter, place: Place, yard: SyncYard, theme: Any):
     task = given_a_question(yard)
     link = link_to(place, yard, task)
-    visit = enter(color_scheme=theme, viewport={"width": 390, "height": 900}, reduced_motion="reduce")
+    visit = enter(color_scheme=theme, viewport={"width": 390, "height": 900})
     visit.page.context.clear_cookies()
     visit.page.goto(link)
     visit.sees_heading("Release 2.4")
@@ -184,7 +184,7 @@ def test_a_link_shows_one_form_and_then_how_it_was_answered(enter: Enter, place:
 
 def test_the_page_of_approvals_with_forms_has_no_faults(enter: Enter, yard: SyncYard):
     given_a_question(yard)
-    visit = enter(reduced_motion="reduce")
+    visit = enter()
     visit.open("/approvals", "Approvals")
     visit.sees("May I release it?")
 

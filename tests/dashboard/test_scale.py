@@ -74,7 +74,7 @@ SCROLL = """([haste, patience]) => new Promise((done, fail) => {
 def test_every_row_of_a_long_list_is_scrolled_to_without_a_hitch(visit: Visit, yard: SyncYard):
     given_many_tasks(yard, TASKS)
     waited: list[float] = []
-    visit.page.on("requestfinished", lambda request: waited.extend(_waited(request)))
+    visit.listen("requestfinished", lambda request: waited.extend(_waited(request)))
     visit.open("/tasks", "Tasks")
     visit.sees(f"Task {TASKS - 1}")
 

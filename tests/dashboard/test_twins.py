@@ -44,7 +44,7 @@ def test_an_action_shows_the_call_that_it_makes_and_makes_none_before(visit: Vis
     scene = given_a_scene(yard)
     sent: list[HttpCall] = []
     visit.open(f"/tasks/{scene.waiting}", "Waiting one")
-    visit.page.on("request", lambda request: sent.append(call_of(request)) if request.method != "GET" else None)
+    visit.listen("request", lambda request: sent.append(call_of(request)) if request.method != "GET" else None)
 
     visit.button("Priority").click()
     visit.dialog.get_by_label("Priority, lower goes first").fill("7")

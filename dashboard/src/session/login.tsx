@@ -35,7 +35,9 @@ export function Login() {
     event.preventDefault();
     setBusy(true);
     try {
-      client.setQueryData(session.queryKey, await startSession(token.trim()));
+      const who = await startSession(token.trim());
+      client.clear(); // what is kept from before may be of another workspace, and of somebody who saw more
+      client.setQueryData(session.queryKey, who);
       await navigate(within(asked.get("next")), { replace: true });
     } catch (error) {
       setRefusal(isRefusal(error, 401) ? say("This token is not known, has expired, or was revoked.") : wordsOf(error));
