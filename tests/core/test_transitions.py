@@ -32,6 +32,7 @@ ALLOWED: Mapping[tuple[str, str], tuple[str, str | None]] = {
     ("ready", "claim"): ("claimed", "task.claimed"),
     ("ready", "claim, at once"): ("running", "task.running"),
     ("ready", "cancel"): ("cancelled", "task.cancelled"),
+    ("ready", "file"): ("ready", "task.artifact"),
     ("ready", "signal"): ("ready", "task.signalled"),
     ("ready", "need"): ("ready", "task.needed"),
     ("ready", "relane"): ("ready", "task.relaned"),
@@ -75,6 +76,7 @@ ALLOWED: Mapping[tuple[str, str], tuple[str, str | None]] = {
     ("validating", "retry, at once"): ("ready", "task.retrying"),
     ("validating", "bury"): ("dead_lettered", "task.dead_lettered"),
     ("validating", "cancel"): ("cancelled", "task.cancelled"),
+    ("validating", "file"): ("validating", "task.artifact"),
     ("validating", "need"): ("validating", "task.needed"),
     ("validating", "relane"): ("validating", "task.relaned"),
     # completed
@@ -82,6 +84,7 @@ ALLOWED: Mapping[tuple[str, str], tuple[str, str | None]] = {
     # retrying
     ("retrying", "promote"): ("ready", "task.ready"),
     ("retrying", "cancel"): ("cancelled", "task.cancelled"),
+    ("retrying", "file"): ("retrying", "task.artifact"),
     ("retrying", "signal"): ("retrying", "task.signalled"),
     ("retrying", "need"): ("retrying", "task.needed"),
     ("retrying", "relane"): ("retrying", "task.relaned"),

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from taskyard.core.task import Status
-from taskyard.core.units import Micros
+from taskyard.core.units import Micros, seconds, to_iso
+from taskyard.features.provider_batches.rules import TYPE
 from taskyard.features.provider_batches.views import CallOutcome
 from taskyard.ledger.clock import ManualClock
 from taskyard.worker.cheap_lane.batch_provider import BatchTerms, ProviderCall, ProviderResult, SentBatch
@@ -147,6 +148,31 @@ async def test_an_answer_that_is_too_large_for_a_row_becomes_an_artifact_of_its_
         assert [each.cost for each in await yard.tasks.history(task.id)] == [6_250, 0]
         assert "task.artifact" in [each.event.event for each in await yard.events(task_id=task.id)]
         assert await yard.artifacts.list(task_id=task.id) == []  # it is no output
+    assert (await yard.verify()).ok
+
+
+async def test_a_large_answer_that_comes_when_its_task_was_woken_for_the_deadline_is_used(
+    open_yard: OpenYard, clock: ManualClock, tmp_path: Path
+):
+    yard, shelf = await open_yard(artifacts=(tmp_path / "objects").as_uri()), Shelf()
+    shelf.more = {"long": "x" * LARGE}
+    deadline = Micros(clock.now() + seconds(2 * shelf.terms.ordinary_sec + shelf.terms.cancel_sec))
+    task = await yard.enqueue("measure", prompt="page", service="batch", deadline=to_iso(deadline))
+    await drain(yard, [reader(shelf)])
+    await elapse(yard, clock, shelf.terms.ordinary_sec + shelf.terms.cancel_sec + 1)
+    assert (await yard.get(task.id)).status is Status.READY
+
+    await yard.agents.register("reader-2", type="reader")
+    (batch,) = await yard.claim("reader-2", types=[TYPE], start=True)
+    (call,) = await yard.provider_batches.outstanding(batch.id, batch.lease)
+    paid = {"custom_id": call.custom_id, "outcome": "answered", "answer": shelf.more, "cost_usd": "0.10"}
+    assert await yard.provider_batches.collect(batch.id, batch.lease, [paid]) == 1
+    await yard.complete(batch.id, batch.lease)
+    await drain(yard, [reader(shelf)])
+
+    assert await yard.result(task.id) == LARGE
+    assert len(shelf.sent) == 1
+    assert sum(each.cost for each in await yard.tasks.history(task.id)) == 100_000
     assert (await yard.verify()).ok
 
 

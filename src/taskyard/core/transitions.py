@@ -81,7 +81,7 @@ GRAPH: dict[str, dict[Status, frozenset[Status]]] = {
     "reprioritise": {status: frozenset({status}) for status in WAITING},
     "relane": {status: frozenset({status}) for status in WAITING | KEY_HELD},
     "pin": {status: frozenset({status}) for status in HELD},
-    "file": {status: frozenset({status}) for status in HELD | {Status.PENDING}},
+    "file": {status: frozenset({status}) for status in WAITING | KEY_HELD},
     "step": {status: frozenset({status}) for status in HELD},
 }
 
@@ -445,7 +445,7 @@ def pin(hot: Hot, *, session: str, now: Micros) -> Change:
 
 
 def file(hot: Hot, *, artifact: str, name: str, now: Micros) -> Change:
-    """An attempt has put an artifact, or was given one while it waits: its completion is to look for what was put."""
+    """An attempt has put an artifact, or its task was given one: its completion is to look for what was put."""
     allow(hot, "file")
     data: dict[str, Json] = {"agent": hot.agent, "artifact": artifact, "name": name}
     return _step(hot, "file", now, data, traits=int(hot.traits | Trait.FILED))

@@ -1,15 +1,22 @@
 """Calls that wait for a batch, by the verbs themselves: each is settled once, and for the wait that it belongs to."""
 
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
 import pytest
 
 from taskyard.core.task import Status
 from taskyard.core.units import SECOND, Micros, to_iso
 from taskyard.definition.definition import Sizes
+from taskyard.features.attempts import step_results
 from taskyard.features.provider_batches.rules import TYPE
 from taskyard.features.provider_batches.views import BatchCall, CallOutcome, CallState
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
-from taskyard.yard import Yard
+from taskyard.ledger.options import Options
+from taskyard.stores.memory import MemoryStore
+from taskyard.yard import Yard, local_yard
 from tests.yards import claim_that, elapse, events_of, given_a_running_task
 
 HOUR = 3600
@@ -111,7 +118,7 @@ async def test_an_answer_that_comes_before_its_woken_task_asks_again_is_used(
 @pytest.mark.parametrize(
     ("text", "outcome"),
     [("x" * Sizes().max_output_bytes, CallOutcome.ANSWERED), ("overloaded", CallOutcome.FAILED)],
-    ids=["too large", "failed"],
+    ids=["too large, without a place for artifacts", "failed"],
 )
 async def test_a_woken_task_makes_the_call_where_its_batch_has_no_answer_for_it(
     yard: Yard, clock: ManualClock, text: str, outcome: CallOutcome
@@ -122,6 +129,45 @@ async def test_a_woken_task_makes_the_call_where_its_batch_has_no_answer_for_it(
     task = await claim_that(yard, task.id, start=True)
 
     assert (await join(yard, task)).state is CallState.ORDINARY
+
+
+async def ready(_: Yard, __: str) -> None:
+    """As it was woken."""
+
+
+async def running(yard: Yard, task_id: str) -> None:
+    await claim_that(yard, task_id, start=True)
+
+
+async def retrying(yard: Yard, task_id: str) -> None:
+    held = await claim_that(yard, task_id, start=True)
+    await yard.fail(held.id, held.lease, reason="agent_error")
+
+
+@pytest.mark.parametrize("comes_to_be", [ready, running, retrying])
+async def test_a_large_answer_that_comes_before_its_woken_task_asks_again_is_used_and_paid_for_once(
+    clock: ManualClock, tmp_path: Path, comes_to_be: Callable[[Yard, str], Awaitable[None]]
+):
+    text = "x" * Sizes().max_output_bytes
+    options = Options(sweeps=False, dice=lambda: 0.5, artifacts=(tmp_path / "objects").as_uri())
+    async with local_yard(MemoryStore(clock=clock), options) as yard:
+        await yard.budgets.set(daily_budget_usd="1")
+        task, batch = await given_a_batch_and_a_woken_task(yard, clock)
+        await comes_to_be(yard, task.id)
+        await answer(yard, batch, text)
+        await yard.complete(batch.id, batch.lease)
+        await elapse(yard, clock, HOUR)
+        task = await claim_that(yard, task.id, start=True)
+        found = await join(yard, task, may_pay_twice=False)
+        reference = step_results.artifact_in(found.answer)
+        assert (found.state, reference is not None) == (CallState.ANSWERED, True)
+        pieces = [each async for each in yard.artifacts.read(str(reference), task_id=task.id, lease=task.lease)]
+        await yard.complete(task.id, task.lease)
+
+        assert json.loads(b"".join(pieces)) == text
+        assert await day(yard) == (0, 100_000)
+        assert sum(each.cost for each in await yard.tasks.history(task.id)) == 100_000
+        assert (await yard.verify()).ok
 
 
 async def test_nothing_is_noted_for_a_task_that_has_ended(yard: Yard, clock: ManualClock):

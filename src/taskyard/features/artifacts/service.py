@@ -16,7 +16,7 @@ from taskyard.core.changes import ChangeSet, RecordChange
 from taskyard.core.errors import InvalidInput, LeaseLost, NotFound, StoreUnavailable
 from taskyard.core.json_value import Json, compact, encode
 from taskyard.core.lease import Lease
-from taskyard.core.task import Hot, Status, TaskId, Trait
+from taskyard.core.task import Hot, TaskId, Trait
 from taskyard.core.units import HOUR, SECOND
 from taskyard.definition import arguments, fields
 from taskyard.features.artifacts import rules as artifact_rules
@@ -187,9 +187,9 @@ class Artifacts:
         return compact(step_results.in_artifact(made.reference))
 
     async def give(self, hot: Hot, step: str, answer: Json) -> dict[str, Json]:
-        """Put what a waiting task waits for into an artifact of that task, as if a step of its own had the result.
+        """Put what a task has waited for into an artifact of that task, as if a step of its own had the result.
 
-        Answers what stands for it. Refused where the task waits no longer, or artifacts have no place.
+        Answers what stands for it. Refused where the task has ended, or artifacts have no place.
         """
         text = encode(answer, field="answer", max_bytes=self._ledger.options.max_artifact_bytes)
         made = await self._put_for(hot, None, step_results.FILE, text, media_type="application/json", step=step)
@@ -256,11 +256,11 @@ class Artifacts:
         return await self._ledger.commit(decide)
 
     async def _owner(self, task_id: TaskId, lease: str | None) -> Hot:
-        """The task, for whoever holds it; without a lease, while it waits."""
+        """The task, for whoever holds it; without a lease, until it has ended."""
         if lease is not None:
             return await self._ledger.held(task_id, Lease(lease))
         hot = await self._ledger.load(task_id)
-        if hot.status is not Status.PENDING:
+        if hot.status.is_final:
             raise LeaseLost(task_id)
         return hot
 

@@ -349,7 +349,6 @@ class ProviderBatches:
             events=() if hot is None else (_event(hot, str(answer["outcome"]), record.id, now, item, spent, cost),),
             at=now,
         )
-        # Nothing becomes an artifact of a task that waits no longer, so an answer that is too large for a row is lost.
         is_answer = answer["outcome"] == CallOutcome.ANSWERED and answer["answer"] is not None
         if hot is None or not (rules.waits_for(hot, item) or (is_answer and rules.may_use(hot, item))):
             return change_set
@@ -383,19 +382,19 @@ class ProviderBatches:
         return outcome
 
     async def _given(self, batch_id: TaskId, result: CollectedCall) -> dict[str, Json] | None:
-        """What stands for an answer that its task was given as an artifact; None where no task waits for it."""
+        """What stands for an answer that its task was given as an artifact; None where no task has a use for it."""
         record = await self._store.record(rules.KIND, self._workspace, rules.item_id(batch_id, result.custom_id))
         if record is None:
             return None  # settled before
         item = ITEM.of(record)
         task_id = TaskId(item["task_id"])
         hot = (await self._store.load([task_id])).get(task_id)
-        if hot is None or not rules.waits_for(hot, item):
+        if hot is None or not rules.may_use(hot, item):
             return None
         try:
             return await self._artifacts.give(hot, item["name"], result.answer)
         except LeaseLost:
-            return None  # it waits no longer
+            return None  # it has ended
 
     # For people
 
