@@ -204,7 +204,7 @@ async def pulses(reader: PostgresReader, prefix: str) -> dict[str, Micros]:
 
 async def held(reader: PostgresReader, agent: AgentId | None, runtime: RuntimeId | None) -> list[Hot]:
     if agent is not None:
-        found = await reader.tasks("held_by_agent", agent)
+        found = await reader.tasks("held_by_agent", agent, None)
     elif runtime is not None:
         found = await reader.tasks("held_by_runtime", runtime)
     else:
@@ -213,7 +213,7 @@ async def held(reader: PostgresReader, agent: AgentId | None, runtime: RuntimeId
 
 
 async def held_under(reader: PostgresReader, agent: AgentId, stems: Sequence[str]) -> list[Hot]:
-    return await reader.tasks("held_under", agent, list(stems))
+    return await reader.tasks("held_by_agent", agent, list(stems))
 
 
 async def due(reader: PostgresReader, now: Micros, limit: int) -> list[Hot]:

@@ -206,22 +206,17 @@ where held.status in ('claimed', 'running')
 order by held.seq
 
 -- name: held_by_agent
+-- All that it holds, or what it holds under some of these leases.
 select {hot}
 from yard.held
 join yard.task
 on task.seq = held.seq
 where held.agent = $1
 and held.status in ('claimed', 'running')
-order by held.seq
-
--- name: held_under
-select {hot}
-from yard.held
-join yard.task
-on task.seq = held.seq
-where held.agent = $1
-and held.status in ('claimed', 'running')
-and rtrim(rtrim(held.lease, '0123456789'), '.') = any($2::text[]) -- without the number of the attempt
+and (
+  $2::text[] is null
+  or rtrim(rtrim(held.lease, '0123456789'), '.') = any($2::text[]) -- without the number of the attempt
+)
 order by held.seq
 
 -- name: held_by_runtime

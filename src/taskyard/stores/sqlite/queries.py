@@ -234,7 +234,7 @@ def pulses(connection: apsw.Connection, prefix: str) -> dict[str, Micros]:
 
 def held(connection: apsw.Connection, agent: AgentId | None, runtime: RuntimeId | None) -> list[Hot]:
     if agent is not None:
-        found = _tasks(connection, "held_by_agent", agent)
+        found = _tasks(connection, "held_by_agent", agent, None)
     elif runtime is not None:
         found = _tasks(connection, "held_by_runtime", runtime)
     else:
@@ -243,7 +243,7 @@ def held(connection: apsw.Connection, agent: AgentId | None, runtime: RuntimeId 
 
 
 def held_under(connection: apsw.Connection, agent: AgentId, stems: Sequence[str]) -> list[Hot]:
-    return _tasks(connection, "held_under", agent, json_list(stems))
+    return _tasks(connection, "held_by_agent", agent, json_list(stems))
 
 
 def due(connection: apsw.Connection, now: Micros, limit: int) -> list[Hot]:

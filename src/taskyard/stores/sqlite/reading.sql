@@ -155,22 +155,17 @@ where held.status in ('claimed', 'running')
 order by held.seq
 
 -- name: held_by_agent
+-- All that it holds, or what it holds under some of these leases.
 select {hot}
 from held
 cross join task
 on task.seq = held.seq
-where held.agent = ?
+where held.agent = ?1
 and held.status in ('claimed', 'running')
-order by held.seq
-
--- name: held_under
-select {hot}
-from held
-cross join task
-on task.seq = held.seq
-where held.agent = ?
-and held.status in ('claimed', 'running')
-and rtrim(rtrim(held.lease, '0123456789'), '.') in (select value from json_each(?)) -- without the number of the attempt
+and (
+  ?2 is null
+  or rtrim(rtrim(held.lease, '0123456789'), '.') in (select value from json_each(?2)) -- without the number of the attempt
+)
 order by held.seq
 
 -- name: held_by_runtime
