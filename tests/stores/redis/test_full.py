@@ -1,6 +1,7 @@
 """A Redis at its maxmemory: leases are kept, attempts end, and what is old is pruned; only new work waits."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ from taskyard.core.errors import StoreFull
 from taskyard.core.notice import TOPIC
 from taskyard.core.task import Status
 from taskyard.core.units import DAY, SECOND
+from taskyard.features.artifacts.rules import LOOSE
 from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.options import Options
 from taskyard.ledger.queue import CommitQueue
@@ -115,6 +117,25 @@ async def test_the_sweep_prunes_what_is_old_while_a_schedule_waits(yard: Yard, s
     server.client().config_set("maxmemory", 0)
     clock.advance(seconds=2)
     assert (await yard.sweep()).fired == 1
+
+
+async def test_tasks_are_pruned_whose_removal_leaves_a_record_of_their_artifacts(
+    store: RedisStore, server: RedisServer, clock: ManualClock, tmp_path: Path
+):
+    yard = local_yard(store, Options(sweeps=False, artifacts=(tmp_path / "objects").as_uri()))
+    await yard.local.presets.agree()
+    filed, asked = await given_a_running_task(yard), await given_a_running_task(yard)
+    await yard.artifacts.put("report.txt", b"done", task_id=filed.id, lease=filed.lease)
+    await yard.complete(filed.id, filed.lease, {"ok": True})
+    await yard.attempts.ask(asked.id, asked.lease, "deploy", "Deploy?")
+    await yard.cancel(asked.id)
+    server.client().config_set("maxmemory", 1)
+    clock.advance(seconds=8 * DAY / SECOND)
+
+    await elapse(yard, clock, 60)
+
+    assert await yard.store.load([filed.id, asked.id]) == {}
+    assert [each.body["over"] for each in await yard.store.records(LOOSE)] == [True]
 
 
 async def test_the_sweep_goes_on_while_a_trigger_waits_for_room(yard: Yard, server: RedisServer, clock: ManualClock):

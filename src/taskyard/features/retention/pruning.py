@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import compress
 from typing import NamedTuple
 
 from taskyard.core.changes import ChangeSet, Committed, RecordChange, expected
@@ -117,10 +116,7 @@ class Pruning:
         unneeded = [group for group in groups if not await self._waits_for_a_person(group)]
         sessions = await self._orphan_objects.sessions_let_go([hot for group in unneeded for hot in group])
         sets = [each for group in unneeded if (each := await self._removal(group, sessions)) is not None]
-        # What only removes makes room in a store that is full, where a set that writes a record may be refused.
-        writing = [any(record.body is not None for record in each.records) for each in sets]
-        removing, others = (list(compress(sets, chosen)) for chosen in ([not each for each in writing], writing))
-        return [*await self._commit_removals(removing), *await self._commit_removals(others)]
+        return await self._commit_removals(sets)
 
     async def _commit_removals(self, sets: Sequence[ChangeSet]) -> list[ChangeSet]:
         """Those that were committed: a task that moved meanwhile stays, with its DAG."""
