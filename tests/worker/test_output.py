@@ -1,6 +1,7 @@
 """What handlers stream and programs print reaches those who follow, in order and once."""
 
 import asyncio
+import subprocess
 import sys
 from collections.abc import Sequence
 
@@ -9,11 +10,23 @@ import pytest
 from taskyard import Agent, Context, SyncContext
 from taskyard.app import Yard
 from taskyard.core.errors import LeaseLost, StoreUnavailable
-from taskyard.features.streams.rules import GATHERED_BYTES, NewChunk
+from taskyard.features.streams.rules import GATHERED_BYTES, GATHERED_FOR, NewChunk
 from taskyard.features.streams.views import StreamedChunk, StreamReceipt
 from taskyard.worker.command import Command, command_agent
-from taskyard.worker.output import MOST_PIECES, AttemptOutput
+from taskyard.worker.output import MOST_PIECES, AttemptOutput, next_moment
 from tests.worker.conftest import working
+
+
+def test_attempts_of_one_process_write_at_the_same_moments_and_those_of_two_do_not() -> None:
+    assert next_moment(100.01, phase=0.1) == next_moment(100.09, phase=0.1) == pytest.approx(100.1)
+    assert next_moment(100.1001, phase=0.1) == pytest.approx(100.35)
+    program = "from taskyard.worker.output import next_moment; print(next_moment(1000.0) - 1000)"
+    moments = [
+        subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+        for _ in range(2)
+    ]
+    assert moments[0] != moments[1]
+    assert all(0 < float(each) <= GATHERED_FOR for each in moments)
 
 
 async def followed(yard: Yard, task_id: str) -> list[StreamedChunk]:

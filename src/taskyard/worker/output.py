@@ -1,12 +1,14 @@
 """What an attempt says while it works: gathered for a moment, and written to its stream in one call.
 
-The moments are the same for all attempts of a process, so that what they say goes out together.
+The moments are the same for all attempts of a process, so that what they say goes out together. Those of two processes
+are not: a server would get what all its workers have to say at the same instant, since a machine has one clock.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import random
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from secrets import token_hex
@@ -22,6 +24,14 @@ PARTING = 5.0  # seconds in which what is left must be written when the attempt 
 MOST_GATHERED = 1 << 20  # characters that wait for a store that is away
 MOST_PIECES = 500  # of one call
 _PIECE = MOST_CHUNK_BYTES // 4  # characters, each of at most four bytes
+
+
+_PHASE = random.uniform(0, GATHERED_FOR)  # of this process
+
+
+def next_moment(now: float, phase: float = _PHASE) -> float:
+    """When the attempts of this process write next."""
+    return ((now - phase) // GATHERED_FOR + 1) * GATHERED_FOR + phase
 
 
 class Send(Protocol):
@@ -78,7 +88,7 @@ class AttemptOutput:
 
     def _wait_for_the_moment(self) -> None:
         loop = asyncio.get_running_loop()
-        self._timer = loop.call_at((loop.time() // GATHERED_FOR + 1) * GATHERED_FOR, self._begin)
+        self._timer = loop.call_at(next_moment(loop.time()), self._begin)
 
     def _begin(self) -> None:
         self._timer = None

@@ -9,6 +9,7 @@ from typing import Any
 
 import apsw
 
+from taskyard.core.attempt_stream import StreamChunk
 from taskyard.core.changes import ChangeSet
 from taskyard.core.task import Hot, TaskId
 from taskyard.ledger.clock import ManualClock
@@ -59,6 +60,20 @@ async def tasks_read(writer: Writer) -> list[TaskId]:
     def note(_: apsw.Cursor, row: Any) -> Any:
         if len(row) == len(Hot._fields):
             read.append(row[0])
+        return row
+
+    await writer.do(lambda transaction: transaction.connection.set_row_trace(note))
+    return read
+
+
+async def chunks_read(writer: Writer) -> list[str]:
+    """The requests of the chunks of streams that it reads from now on."""
+    read: list[str] = []
+
+    def note(_: apsw.Cursor, row: Any) -> Any:
+        if len(row) == len(StreamChunk._fields):
+            assert row[StreamChunk._fields.index("body")] == ""
+            read.append(row[-1])
         return row
 
     await writer.do(lambda transaction: transaction.connection.set_row_trace(note))

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,13 +10,17 @@ from typing import Any
 import pytest
 
 from taskyard.core import errors
+from taskyard.core.attempt_stream import BEGINNING, ChunkKind, StreamAppend, StreamEntry
 from taskyard.core.changes import Committed
 from taskyard.core.units import MicroUsd
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.sqlite import SqliteStore, claims
+from taskyard.stores.sqlite.commits import commit_sets
+from taskyard.stores.sqlite.log import streams
 from taskyard.stores.sqlite.threads.writer import Writer
 from taskyard.stores.sqlite.transaction import PlacedTask, SqliteTransaction
 from tests.stores.given import (
+    HERE,
     a_beat,
     a_lane,
     a_new_task,
@@ -28,7 +32,16 @@ from tests.stores.given import (
     lane_of,
 )
 from tests.stores.plans import a_plan
-from tests.stores.sqlite.inside import a_thousand_new, commits_of, held_back, one_new, opened, tasks_of, tasks_read
+from tests.stores.sqlite.inside import (
+    a_thousand_new,
+    chunks_read,
+    commits_of,
+    held_back,
+    one_new,
+    opened,
+    tasks_of,
+    tasks_read,
+)
 
 
 async def test_writes_that_wait_together_share_one_transaction(writer: Writer, path: Path, clock: ManualClock):
@@ -71,6 +84,82 @@ async def test_heartbeats_go_before_everything_that_waits(store: SqliteStore, wr
     await asyncio.gather(*calls)
 
     assert [each.accepted for each in await beaten] == [True] * 5
+
+
+async def test_patient_jobs_wait_for_a_moment_without_others_and_are_run_one_by_one(
+    writer: Writer, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("taskyard.stores.sqlite.threads.writer._PATIENCE", 1_000.0)
+    done: list[str] = []
+    commits = await commits_of(writer)
+    go_on = await held_back(writer)
+    patient = [asyncio.ensure_future(writer.do(noting(done, "patient", clock), patient=True)) for _ in range(2)]
+    others = [asyncio.ensure_future(writer.do(noting(done, "task", clock))) for _ in range(3)]
+    await asyncio.sleep(0)
+    go_on.set()
+    await asyncio.gather(*patient, *others)
+
+    assert done == ["task"] * 3 + ["patient"] * 2
+    assert len(commits) == 3
+
+
+async def test_a_patient_job_does_not_wait_for_ever(
+    writer: Writer, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("taskyard.stores.sqlite.threads.writer._PATIENCE", -1.0)
+    done: list[str] = []
+    commits = await commits_of(writer)
+    go_on = await held_back(writer)
+    patient = asyncio.ensure_future(writer.do(noting(done, "patient", clock), patient=True))
+    other = asyncio.ensure_future(writer.do(noting(done, "task", clock)))
+    await asyncio.sleep(0)
+    go_on.set()
+    await asyncio.gather(patient, other)
+
+    assert done == ["task", "patient"]
+    assert len(commits) == 1
+
+
+def noting(done: list[str], name: str, clock: ManualClock) -> Callable[[SqliteTransaction], None]:
+    """Work that writes a task, and notes its name in the order in which the thread does it."""
+
+    def work(transaction: SqliteTransaction) -> None:
+        done.append(name)
+        commit_sets(transaction, [one_new(clock)])
+
+    return work
+
+
+async def test_streams_are_appended_patiently(store: SqliteStore, monkeypatch: pytest.MonkeyPatch):
+    asked: list[bool] = []
+    do = Writer.do
+
+    async def noted(writer: Writer, work: Any, *, urgent: bool = False, patient: bool = False) -> Any:
+        asked.append(patient)
+        return await do(writer, work, urgent=urgent, patient=patient)
+
+    monkeypatch.setattr(Writer, "do", noted)
+    await store.append_streams([])
+    await store.touch([])
+    assert asked == [True, False]
+
+
+async def test_an_append_reads_one_chunk_of_a_long_stream(store: SqliteStore, writer: Writer):
+    running = await given_a_running_task(store)
+    read = await chunks_read(writer)
+
+    async def append(request: str) -> list[str]:
+        read.clear()
+        entries = (StreamEntry(ChunkKind.TEXT, f"the body of {request}"),)
+        appends = [StreamAppend(running.id, HERE, running.lease or "", request, entries)]
+        await writer.do(partial(streams.append, appends=appends))
+        return [*read]
+
+    for number in range(9):
+        await append(f"request {number}")
+    assert await append("request 9") == ["request 8"]
+    assert await append("request 5") == ["request 5", "request 9"]
+    assert len(await store.stream(running.id, BEGINNING, 100)) == 10
 
 
 async def test_a_claim_reads_no_more_rows_than_it_takes_and_there_are_lanes(store: SqliteStore, writer: Writer):

@@ -23,7 +23,7 @@ from taskyard.ledger.ledger import Ledger
 CHUNKS_AT_ONCE = 200
 MOST_WAIT = 60.0  # seconds
 LOOK_AGAIN = 0.5  # seconds: the end of a task wakes nobody who follows its stream
-MOST_APPENDS = 10  # in one write: claims and ends wait for it
+MOST_APPENDS = 20  # in one write, about a millisecond: a claim or an end may have to wait for it
 HEAVIEST = 4 << 20  # bytes of one write
 PRUNED_AT_ONCE = 200  # tasks
 

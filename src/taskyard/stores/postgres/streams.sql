@@ -1,11 +1,11 @@
 -- Streams: what attempts say while they work.
 
 -- name: stream_ends
--- The last chunks of these attempts. Few: only those in which a repeated request is looked for.
-select ended.id, last.attempt, last.chunk, last.at, last.kind, last.body, last.total, last.request
+-- The last chunks of these attempts, without bodies. Few: only those in which a repeated request is looked for.
+select ended.id, last.attempt, last.chunk, last.at, last.kind, '', last.total, last.request
 from unnest($1::text[], $2::bigint[], $3::int[]) as ended (id, seq, attempt)
 cross join lateral (
-  select *
+  select seq, attempt, chunk, at, kind, total, request
   from yard.stream
   where stream.seq = ended.seq
   and stream.attempt = ended.attempt

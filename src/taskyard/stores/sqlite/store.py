@@ -161,7 +161,7 @@ class SqliteStore(Reads):
         return await self._write(restore.restore, copies, progress)
 
     async def append_streams(self, appends: Sequence[StreamAppend]) -> list[StreamAppended]:
-        return await self._write(streams.append, appends)
+        return await self._open_writer().do(partial(streams.append, appends=appends), patient=True)
 
     async def prune_streams(self, before: Micros, after: str, limit: int) -> str | None:
         return await self._write(streams.prune, before, after, limit)

@@ -1,18 +1,24 @@
 -- Streams: what attempts say while they work.
 
 -- name: stream_ends
--- The last chunks of these attempts, each the newest first. Few: only those in which a repeated request is looked for.
-select ended.value ->> 0, stream.attempt, stream.chunk, stream.at, stream.kind, stream.body, stream.total, stream.request
-from json_each(?1) as ended
-join stream
-on stream.seq = ended.value ->> 1
-and stream.attempt = ended.value ->> 2
-where stream.chunk > (
-  select max(latest.chunk) - ?2
-  from stream as latest
-  where latest.seq = ended.value ->> 1
-  and latest.attempt = ended.value ->> 2
+-- Of each attempt the last chunk, and among the few before it the one of the same request. Their bodies are not read.
+with ended as materialized (
+  select
+    value ->> 0 as id,
+    value ->> 1 as seq,
+    value ->> 2 as attempt,
+    value ->> 3 as request,
+    (select max(chunk) from stream where stream.seq = value ->> 1 and stream.attempt = value ->> 2) as latest
+  from json_each(?1)
 )
+select ended.id, stream.attempt, stream.chunk, stream.at, stream.kind, '', stream.total, stream.request
+from ended
+join stream
+on stream.seq = ended.seq
+and stream.attempt = ended.attempt
+and stream.chunk > ended.latest - ?2
+where stream.chunk = ended.latest
+or stream.request = ended.request
 order by stream.seq, stream.attempt, stream.chunk
 
 -- name: insert_chunks

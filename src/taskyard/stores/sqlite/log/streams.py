@@ -28,7 +28,7 @@ from taskyard.stores.sqlite.transaction import SqliteTransaction
 
 def append(transaction: SqliteTransaction, appends: Sequence[StreamAppend]) -> list[StreamAppended]:
     found = {hot.id: hot for hot in transaction.load("load", json_list({each.task_id for each in appends}))}
-    held = [(hot.id, hot.seq, hot.attempt) for hot in found.values()]
+    held = [(each.task_id, hot.seq, hot.attempt, each.request) for each in appends if (hot := found.get(each.task_id))]
     ends: dict[TaskId, list[StreamChunk]] = {}
     for row in transaction.connection.execute(SQL["stream_ends"], (compact(held), SEEN_REQUESTS)):
         chunk = parse_chunk(row)

@@ -5,7 +5,7 @@ gets an answer before the commit. While idle, and while a coroutine waits for wr
 other processes: often after a write to the log, rarely otherwise.
 
 Small jobs go first: if one arrives while a large set is written, the large set is rolled back and begun again, a few
-times at most.
+times at most. Patient jobs, which no task waits for, run one by one while nothing else waits, or late with the rest.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ Work = Callable[[SqliteTransaction], Any]
 _MOST_JOBS = 256  # in one transaction, so that the first job does not wait long for the last
 _MOST_SETS = 2_000
 _LARGE = 200  # rows above which a set gets its own transaction, so that no other call waits for its commit
+_PATIENCE = 0.05  # seconds after which a patient job waits no longer for a moment without others
 _MOST_PREEMPTIONS = 2  # times that a large set is rolled back for small jobs and begun again
 REPORTED_EVERY = 60.0  # seconds between log messages about a clock that went back
 
@@ -60,6 +61,7 @@ class WriteJob:
     sets: Sequence[ChangeSet] = ()  # instead of work: the sets of adjacent jobs are committed together
     urgent: bool = False
     is_large: bool = False
+    patient_until: float | None = None  # of a patient job: when it joins the others, by the monotonic clock
     preemptions: int = 0  # times that it was rolled back for small jobs
 
 
@@ -84,6 +86,7 @@ class Writer:
         self._streamed = streamed  # the same for streams, with the tasks that they are of; None: unknown
         self._jobs: SimpleQueue[WriteJob | None] = SimpleQueue()
         self._large: deque[WriteJob] = deque()  # one at a time, between batches of small jobs
+        self._patient: deque[WriteJob] = deque()  # the oldest first
         self._arrived = 0  # number of small jobs, counted on the event loop
         self._taken = 0  # number of small jobs taken, counted in the thread
         self._checkpoints = Checkpoints(path, call_timeout)
@@ -120,8 +123,9 @@ class Writer:
         await self._ended
         self._thread.join()
 
-    async def do(self, work: Work, *, urgent: bool = False) -> Any:
-        return await self._put(WriteJob(self._loop.create_future(), work=work, urgent=urgent))
+    async def do(self, work: Work, *, urgent: bool = False, patient: bool = False) -> Any:
+        until = monotonic() + _PATIENCE if patient else None
+        return await self._put(WriteJob(self._loop.create_future(), work=work, urgent=urgent, patient_until=until))
 
     async def commit(self, sets: Sequence[ChangeSet]) -> list[Answer]:
         is_large = any(len(each.tasks) + len(each.changes) > _LARGE for each in sets)
@@ -169,7 +173,7 @@ class Writer:
     def _run(self) -> None:
         try:
             with closing(self._connect()) as connection, closing(self._checkpoints):
-                while not self._stopping or self._large or not self._jobs.empty():
+                while not self._stopping or self._large or self._patient or not self._jobs.empty():
                     self._run_once(connection)
         except BaseException as error:
             call_on_loop(self._loop, reject, [self._ready], translate_error(error, self._path) or error)
@@ -205,11 +209,11 @@ class Writer:
             call_on_loop(self._loop, self._streamed, None)
 
     def _take_jobs(self) -> list[WriteJob]:
-        """Take all small jobs that wait, heartbeats first. Empty: it is time to poll."""
+        """Take all small jobs that wait, heartbeats first, then patient ones that are due. Empty: time to poll."""
         jobs: list[WriteJob] = []
         try:
             pause = self._polling.pause() if self._watchers else None
-            job = self._jobs.get(block=not self._large, timeout=pause)
+            job = self._jobs.get(block=not self._large and not self._patient, timeout=pause)
             sets = 0
             while True:
                 if job is not None:
@@ -220,12 +224,19 @@ class Writer:
                 job = self._jobs.get_nowait()
         except Empty:
             pass
-        return sorted(jobs, key=lambda job: not job.urgent)
+        return [*sorted(jobs, key=lambda job: not job.urgent), *self._take_patient(alone=not jobs)]
+
+    def _take_patient(self, *, alone: bool) -> list[WriteJob]:
+        """The next patient job if nothing else waits; otherwise those that have waited for long."""
+        jobs: list[WriteJob] = []
+        while self._patient and ((alone and not jobs) or monotonic() > (self._patient[0].patient_until or 0)):
+            jobs.append(self._patient.popleft())
+        return jobs
 
     def _take(self, job: WriteJob, small: list[WriteJob]) -> None:
         self._taken += not job.is_large
         if not job.future.cancelled():
-            (self._large if job.is_large else small).append(job)
+            (self._large if job.is_large else small if job.patient_until is None else self._patient).append(job)
 
     def _run_jobs(self, connection: apsw.Connection, jobs: Sequence[WriteJob]) -> None:
         try:
