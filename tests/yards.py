@@ -27,6 +27,15 @@ async def elapse(yard: Yard, clock: ManualClock, seconds: float) -> None:
         await yard.sweep()
 
 
+async def pass_unswept(yard: Yard, clock: ManualClock, seconds: float) -> None:
+    """Let time pass in a yard that nobody sweeps before the end: hours of sweeps take long.
+
+    The yard counts as having been away, so this is not for what is held meanwhile.
+    """
+    clock.advance(seconds=seconds - STEP)
+    await elapse(yard, clock, STEP)
+
+
 async def given_an_agent(yard: Yard, name: str = "worker", **facts: Any) -> str:
     facts.setdefault("max_concurrent_tasks", 1000)
     await yard.agents.register(name, **facts)

@@ -14,7 +14,7 @@ from taskyard.features.tasks.parts import TokensUsed
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
-from tests.yards import OpenYard, claim_of, claim_that, elapse, given_a_running_task, given_an_agent
+from tests.yards import OpenYard, claim_of, claim_that, elapse, given_a_running_task, given_an_agent, pass_unswept
 
 
 async def given_a_dag(yard: Yard, ceiling: object, *costs: object) -> str:
@@ -296,7 +296,7 @@ async def test_a_day_without_money_parks_its_tasks_until_the_next(yard: Yard, cl
     assert await yard.claim("worker") == []
     assert (await yard.get(second.id)).to_dict()["blocked_by"] == ["budget:day"]
 
-    await elapse(yard, clock, 3599)
+    await pass_unswept(yard, clock, 3599)
     assert await yard.claim("worker") == []
     await elapse(yard, clock, 1)
     await claim_that(yard, second.id)

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from taskyard.core.claiming import PARKED_PER_CLAIM
 from taskyard.core.task import Status
 from taskyard.features.tasks.views import Held
 from taskyard.ledger.clock import ManualClock
@@ -168,7 +169,7 @@ async def test_a_key_that_is_freed_while_a_claim_meets_it_strands_nobody(yard: Y
 async def test_more_than_a_claim_sets_aside_at_once_run_one_after_the_other(yard: Yard, open_yard: OpenYard):
     yards = [yard, *[await open_yard() for _ in range(2)]]
     await given_an_agent(yard)
-    await yard.enqueue_many([{"type": "code", "concurrency_key": "repo"} for _ in range(150)])
+    await yard.enqueue_many([{"type": "code", "concurrency_key": "repo"} for _ in range(PARKED_PER_CLAIM + 16)])
     running = 0
 
     async def work(mine: Yard) -> int:
@@ -187,7 +188,7 @@ async def test_more_than_a_claim_sets_aside_at_once_run_one_after_the_other(yard
 
     async with asyncio.TaskGroup() as group:
         workers = [group.create_task(work(each)) for each in yards]
-    assert sum(worker.result() for worker in workers) == 150
+    assert sum(worker.result() for worker in workers) == PARKED_PER_CLAIM + 16
 
 
 async def test_keys_of_many_tasks_are_all_served(yard: Yard):

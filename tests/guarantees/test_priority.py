@@ -13,7 +13,7 @@ from taskyard.features.tasks.views import Task
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
 from tests.graphs import given_a_graph, task, work_off
-from tests.yards import claim_that, elapse, given_an_agent
+from tests.yards import claim_that, elapse, given_an_agent, pass_unswept
 
 DAY = 24 * 60  # minutes
 NEVER = "2035-01-01T00:00:00Z"
@@ -122,12 +122,12 @@ async def test_deadline_tasks_are_ordered_by_the_formula_up_to_one_step_of_resco
     tasks += [await yard.enqueue("code", priority=priority) for priority in (30, 45, 60)]
     by_id: Mapping[str, Task] = {each.id: each for each in tasks}
 
-    for _ in range(0, DAY, 20):
+    for _ in range(0, DAY, 30):
         await yard.sweep()
         now = yard.now()
         worth = [effective(by_id[each], now) for each in await order_of_claims(yard, len(tasks))]
         assert all(before <= after + Fraction(1, 2) for before, after in pairwise(worth))
-        minutes(clock, 20)
+        minutes(clock, 30)
 
 
 async def test_a_task_that_much_hangs_below_goes_before_its_equals(yard: Yard):
@@ -160,8 +160,8 @@ async def test_time_alone_rewrites_no_rank(yard: Yard, clock: ManualClock):
     ids = [plain.id, far.id, *(each.id for each in dag.tasks.values())]
     before = await rows(yard, *ids)
 
-    for _ in range(48):
-        minutes(clock, 30)
+    for _ in range(0, DAY, 120):
+        minutes(clock, 120)
         assert (await yard.sweep()).rescored == 0
         await order_of_claims(yard, 3)
 
@@ -193,7 +193,7 @@ async def test_a_deadline_that_is_past_moves_nothing_any_more(yard: Yard, clock:
     await elapse(yard, clock, 660)
     full = await rows(yard, near.id)
 
-    await elapse(yard, clock, 3600)
+    await pass_unswept(yard, clock, 3600)
 
     assert await rows(yard, near.id) == full
     assert full[near.id].rescore_at is None

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from taskyard import sweeper
 from taskyard.core.changes import ChangeSet, Edge
 from taskyard.core.dag import DagStatus
 from taskyard.core.errors import EventsGone, NotFound
@@ -13,7 +14,6 @@ from taskyard.core.units import Micros, seconds, to_iso
 from taskyard.features.retention import pruning
 from taskyard.features.retention.views import Swept
 from taskyard.ledger.clock import ManualClock
-from taskyard.sweeper import BATCH
 from taskyard.yard import Yard
 from tests.graphs import (
     bury,
@@ -35,6 +35,7 @@ from tests.yards import (
     given_a_claimed_task,
     given_a_running_task,
     given_an_agent,
+    pass_unswept,
 )
 
 DAY = 24 * 3600.0
@@ -52,7 +53,7 @@ async def test_a_task_is_not_to_be_had_before_its_time(yard: Yard, clock: Manual
     later = await yard.enqueue("code", run_after=after(yard, 3600))
     assert later.status is Status.PENDING
 
-    await elapse(yard, clock, 3599)
+    await pass_unswept(yard, clock, 3599)
     assert await yard.claim("worker") == []
     await elapse(yard, clock, 1)
 
@@ -87,12 +88,15 @@ async def test_a_failed_task_is_promoted_by_the_first_sweep_after_its_delay(yard
     assert await status_of(yard, held.id) is Status.READY
 
 
-async def test_a_sweep_is_bounded_and_the_next_one_goes_on(yard: Yard, clock: ManualClock):
-    await yard.enqueue_many([{"type": "code", "run_after": after(yard, 10)} for _ in range(BATCH + 20)])
+async def test_a_sweep_is_bounded_and_the_next_one_goes_on(
+    yard: Yard, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sweeper, "BATCH", 50)
+    await yard.enqueue_many([{"type": "code", "run_after": after(yard, 10)} for _ in range(70)])
     await yard.sweep()
     clock.advance(seconds=10)
 
-    assert (await yard.sweep()).woken == BATCH
+    assert (await yard.sweep()).woken == 50
     clock.advance(seconds=1)
     assert (await yard.sweep()).woken == 20
     clock.advance(seconds=1)

@@ -21,7 +21,7 @@ from tests.sources.words import (
     mends,
     reports,
 )
-from tests.yards import OpenYard, claim_that, elapse, given_an_agent
+from tests.yards import OpenYard, claim_that, elapse, given_an_agent, pass_unswept
 
 
 async def test_a_graph_that_completes_hands_its_outputs_on(yard: Yard):
@@ -110,11 +110,11 @@ async def test_it_does_so_once_in_its_window_and_on_new_attempts_only(yard: Yard
     assert (watched := (await yard.triggers.get("friction")).watched) is not None
     assert watched.quiet_until == (await last_fire(yard, "friction")).at + 3600 * 1_000_000
 
-    await elapse(yard, clock, 3601)
+    await pass_unswept(yard, clock, 3601)
     assert await mends(yard) == 1
     await attempts(yard, clock, "x")
     assert await mends(yard) == 2
-    await elapse(yard, clock, 3601)
+    await pass_unswept(yard, clock, 3601)
     await attempts(yard, clock, "xxxx")
     assert await mends(yard) == 2
 
