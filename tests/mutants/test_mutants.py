@@ -1,8 +1,9 @@
 """Every planted mistake is caught, and nothing is caught where none was planted."""
 
+import asyncio
 import os
-import subprocess
-import sys
+import signal
+from functools import cache
 from pathlib import Path
 from shutil import copytree, ignore_patterns
 
@@ -12,11 +13,17 @@ from tests import servers
 from tests.mutants.hunting import CAUGHT, hunt
 from tests.mutants.mutants import MUTANTS
 from tests.mutants.planting import Edit, Hunt, Mutant, Named
+from tests.processes.nursery import Nursery
 from tests.storage import asked_for
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src/taskyard"
 PATIENCE_SEC = 110
+LIBRARIES = (
+    *("asyncio", "concurrent.futures.thread", "email.message", "importlib.metadata", "ssl", "zoneinfo"),
+    *("apsw", "asyncpg", "cronsim", "hiredis", "jsonschema_rs", "psycopg", "re2", "yaml"),
+    *("hypothesis", "hypothesis.internal.conjecture.engine", "pytest", "xdist.scheduler"),
+)
 
 
 def planted(mutant: Mutant, folder: Path) -> Path:
@@ -35,25 +42,37 @@ def _apply(edit: Edit, file: Path) -> None:
     file.write_text(text.replace(edit.old, edit.new), encoding="utf-8")
 
 
-def run(catch: Hunt | Named, package: Path, *, needs_postgres: bool) -> subprocess.CompletedProcess[str]:
-    """Hunt in the package, in a process of its own: this one has the true package already."""
+@cache
+def nursery() -> Nursery:
+    """That of mutants: it has loaded what the package and the tests need, and neither of the two."""
+    new = Nursery(LIBRARIES)
+    servers.at_the_end.callback(new.close)
+    return new
+
+
+async def run(catch: Hunt | Named, package: Path, *, needs_postgres: bool) -> tuple[int, str]:
+    """Hunt in the package, in a process of its own: this one has the true package already.
+
+    The answer is the status of the process, and what it wrote.
+    """
     if isinstance(catch, Named):
-        command = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *catch.tests]
+        # Whether an assertion fails is all that is asked: nothing is written of what it compares.
+        command = ["pytest", "-q", "-x", "-p", "no:cacheprovider", "--assert=plain", *catch.tests]
     else:
-        command = ["-m", "tests.mutants.hunting", catch.store, catch.quarry]
+        command = ["tests.mutants.hunting", catch.store, catch.quarry]
     ours = {name: value for name, value in os.environ.items() if not name.startswith(("TASKYARD_", "PYTEST_"))}
-    environment = ours | {"PYTHONPATH": os.pathsep.join([str(package), str(ROOT)]), "PYTHONDONTWRITEBYTECODE": "1"}
     if needs_postgres:  # to make a server takes longer than to catch a mistake
-        environment[f"{servers.GIVEN_POSTGRES}16"] = servers.postgres(16)
-    return subprocess.run(
-        [sys.executable, *command],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_SEC,
-        check=False,
-    )
+        ours[f"{servers.GIVEN_POSTGRES}16"] = servers.postgres(16)
+    hunting = await nursery().fork(*command, environment=ours, first=package, hears_errors=True)
+    try:
+        async with asyncio.timeout(PATIENCE_SEC):
+            wrote = await hunting.stdout.read()
+    except TimeoutError:
+        hunting.send_signal(signal.SIGKILL)
+        raise
+    finally:
+        status = await hunting.wait()
+    return status, wrote.decode()
 
 
 # One that is planted in a store which is not tested has nobody to catch it.
@@ -61,11 +80,11 @@ WANTED = [mutant for mutant in MUTANTS if mutant.stores <= set(asked_for())]
 
 
 @pytest.mark.parametrize("mutant", WANTED, ids=lambda mutant: mutant.name)
-def test_a_planted_mistake_is_caught(mutant: Mutant, tmp_path: Path):
-    ran = run(mutant.caught_by, planted(mutant, tmp_path), needs_postgres="postgres" in mutant.stores)
+async def test_a_planted_mistake_is_caught(mutant: Mutant, tmp_path: Path):
+    status, wrote = await run(mutant.caught_by, planted(mutant, tmp_path), needs_postgres="postgres" in mutant.stores)
 
     caught = pytest.ExitCode.TESTS_FAILED if isinstance(mutant.caught_by, Named) else CAUGHT
-    assert ran.returncode == caught, f"{mutant.name} got away: {ran.stdout}{ran.stderr}"
+    assert status == caught, f"{mutant.name} got away: {wrote}"
 
 
 def unplanted() -> list[Hunt]:

@@ -3,9 +3,9 @@
 To load the package and its stores takes most of the processor time of a short process. A child is a process of its own
 all the same: it has a pid, opens its own connections, and can be stopped and killed.
 
-`Nursery` is the test's end. As a program, `python -m tests.processes.nursery FD`, it takes requests from a socket: a
-module to run, its words, its folder and its environment, with three descriptors. It answers with the pid, and tells the
-status when the child has ended.
+`Nursery` is the test's end. As a program, `python -m tests.processes.nursery FD MODULE …`, it loads these modules and
+takes requests from a socket: a module to run, its words, its folder and its environment, with three descriptors. It
+answers with the pid, and tells the status when the child has ended.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -71,10 +71,10 @@ class Forked:
 
 
 class Nursery:
-    def __init__(self) -> None:
+    def __init__(self, loaded: Iterable[str] = LOADED) -> None:
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.processes.nursery", str(theirs.fileno())],
+            [sys.executable, "-m", "tests.processes.nursery", str(theirs.fileno()), *loaded],
             cwd=ROOT,
             pass_fds=[theirs.fileno()],
         )
@@ -83,19 +83,32 @@ class Nursery:
         self._one_at_a_time = threading.Lock()
 
     async def fork(
-        self, module: str, *words: str, limit: int = SHORT, folder: Path = ROOT, loads: Iterable[str] = ()
+        self,
+        module: str,
+        *words: str,
+        limit: int = SHORT,
+        folder: Path = ROOT,
+        loads: Iterable[str] = (),
+        environment: Mapping[str, str] = os.environ,
+        first: Path | None = None,
+        hears_errors: bool = False,
     ) -> Forked:
-        """Run a module as a program, in a folder. What it loads beside itself is loaded once for all that follow."""
+        """Run a module as a program, in a folder.
+
+        What it loads beside itself is loaded once for all that follow. Where a folder is `first`, it looks for modules
+        there before anywhere else. Its errors come with its output, or go where those of the tests go.
+        """
         (in_, to_it), (from_it, out) = os.pipe(), os.pipe()
         request = {
             "module": module,
             "words": words,
-            "loads": [*loads, module],
+            "loads": [] if first else [*loads, module],
             "folder": str(folder),
-            "environment": dict(os.environ),
+            "environment": dict(environment),
+            "path": [str(first), str(folder)] if first else [str(folder)],
         }
         try:
-            pid = await asyncio.to_thread(self._ask, request, [in_, out, 2])
+            pid = await asyncio.to_thread(self._ask, request, [in_, out, out if hears_errors else 2])
         finally:
             os.close(in_)
             os.close(out)
@@ -148,6 +161,7 @@ class _Request(NamedTuple):
     folder: str
     environment: dict[str, str]
     loads: list[str]
+    path: list[str]
     descriptors: list[int]
 
 
@@ -203,7 +217,7 @@ def _run(request: _Request) -> None:
         os.dup2(descriptor, number)
         os.close(descriptor)
     os.chdir(request.folder)
-    sys.path[0] = request.folder
+    sys.path[0:1] = request.path
     os.environ.clear()
     os.environ.update(request.environment)
     sys.argv = [request.module, *request.words]
@@ -211,7 +225,7 @@ def _run(request: _Request) -> None:
 
 
 if __name__ == "__main__":
-    for each in LOADED:
+    for each in sys.argv[2:]:
         import_module(each)
     asked = socket.socket(fileno=int(sys.argv[1]))
     wanted = _next_request(asked)
