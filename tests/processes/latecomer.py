@@ -14,7 +14,7 @@ from taskyard.features.tasks.views import Held
 from tests.processes.child import say, wait_for_the_end
 from tests.processes.worker import complete
 
-BATCH = 50
+BATCH = 20
 BATCHES = 4
 FIRST = 10  # so many of a batch are taken back when it is handed in
 

@@ -17,13 +17,13 @@ from tests.processes.crew import Crew
 from tests.yards import states_of
 
 logger = logging.getLogger(__name__)
-TASKS = int(os.environ.get("TASKYARD_KILLED_TASKS", "400"))
+TASKS = int(os.environ.get("TASKYARD_KILLED_TASKS", "200"))
 BULK = 1_000
-GRAPH = 100  # tasks of one graph, all but two of them between its first and its last
+GRAPH = 50  # tasks of one graph, all but two of them between its first and its last
 STEADY = 5
 MORTAL = 2
 ROUNDS = 3  # in each of them all that are mortal die
-RISKY = 200  # tasks a round that only those take who die or are late, so that each of them has something in hand
+RISKY = 80  # tasks a round that only those take who die or are late, so that each of them has something in hand
 
 # Leases as short as they may be, so that what a killed process held comes back soon.
 FIELDS = {"timeouts": {"heartbeat_sec": 1, "lease_sec": 2}, "retry": {"strategy": "immediate"}, "max_attempts": 100}

@@ -9,7 +9,7 @@ import taskyard
 from tests.processes.crew import Crew
 from tests.storage import asked_for_by_url, url_of
 
-TIMES = 20
+TIMES = 10
 
 
 @pytest.mark.parametrize("store", asked_for_by_url())

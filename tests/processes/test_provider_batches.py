@@ -15,10 +15,15 @@ from taskyard.core.units import SECOND, Micros, to_iso
 from taskyard.yard import Yard
 from tests.batch_providers import FakeProvider, providing
 from tests.processes.crew import Crew, Member
+from tests.storage import asked_for_by_url, url_of
 
 Start = Callable[[], Awaitable[Member]]
 PATIENCE = 60
 HALF = 6_250  # micro-dollars: the batch price of 1,000 tokens in and out, with gpt-4o
+CALLS = 60  # more than the worker has in hand at a time
+# What is stored is the same with either provider: each store meets one of them, and the first one both.
+STORES = asked_for_by_url()
+MET = [*((store, "openai") for store in STORES), *((store, "anthropic") for store in STORES[:1])]
 CREATED = {"openai": "POST /v1/batches", "anthropic": "POST /v1/messages/batches"}
 
 
@@ -28,9 +33,19 @@ def provider() -> Generator[FakeProvider]:
         yield provider
 
 
-@pytest.fixture(params=["openai", "anthropic"])
-def kind(request: pytest.FixtureRequest) -> str:
+@pytest.fixture(params=MET, ids=lambda met: f"{met[0]}-{met[1]}")
+def met(request: pytest.FixtureRequest) -> tuple[str, str]:
     return request.param
+
+
+@pytest.fixture
+def url(met: tuple[str, str], tmp_path: Path) -> str:
+    return url_of(met[0], tmp_path)
+
+
+@pytest.fixture
+def kind(met: tuple[str, str]) -> str:
+    return met[1]
 
 
 @pytest.fixture
@@ -102,9 +117,9 @@ async def test_a_worker_killed_while_it_collects_settles_each_answer_once(
     provider.ends_at_once = False
     first = await start()
     kill.pid = first.pid
-    found = [{"type": "read", "prompt": f"page {number}", "service": "batch"} for number in range(150)]
+    found = [{"type": "read", "prompt": f"page {number}", "service": "batch"} for number in range(CALLS)]
     tasks = [task.id for task in await yard.enqueue_many(found)]
-    await _sent(yard, 150)
+    await _sent(yard, CALLS)
     settling = asyncio.create_task(_killed_once_some_are_settled(yard, tasks, kill))
     provider.ends_at_once = True
     await settling
@@ -113,10 +128,10 @@ async def test_a_worker_killed_while_it_collects_settles_each_answer_once(
     await start()
     await all_read(yard, tasks)
 
-    assert sorted(provider.billed.values()) == [1] * 150
+    assert sorted(provider.billed.values()) == [1] * CALLS
     assert provider.direct == []
-    assert sum([(await yard.get(task_id)).cost for task_id in tasks]) == 150 * HALF
-    assert await _spent(yard) == 150 * HALF
+    assert sum([(await yard.get(task_id)).cost for task_id in tasks]) == CALLS * HALF
+    assert await _spent(yard) == CALLS * HALF
 
 
 async def _killed_once_some_are_settled(yard: Yard, tasks: Sequence[str], kill: Killing) -> None:

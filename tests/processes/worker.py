@@ -11,7 +11,7 @@ from taskyard.features.tasks.views import Held
 from taskyard.yard import Yard
 from tests.processes.child import say, wait_for_the_end
 
-BATCH = 50
+BATCH = 20
 
 
 async def main(url: str, agent: str) -> None:
