@@ -195,8 +195,9 @@ class Room:
 
     def closed(self, lane: PlannedLane) -> bool:
         """Whether nothing of this lane can be taken any more by this agent."""
-        if any(map(self._exhausted, self._slots)):
-            return True
+        for name in self._slots:
+            if self._exhausted(name):
+                return True
         if self._own_money and (money := self.affordable()) is not None and lane.floor > money:
             return True
         return lane.probe is not None and self._exhausted(lane.probe)

@@ -58,7 +58,7 @@ def sealed_stem(sealed: str) -> str:
 
 def _bytes(text: str) -> bytes:
     # Whatever a caller makes up is no lease of anything; that it is no text either must not break the answer.
-    return text.encode(errors="surrogatepass")
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _numbered(stem: blake2b, index: int) -> str:

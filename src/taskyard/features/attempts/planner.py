@@ -48,7 +48,7 @@ class Planner:
             agent_type=agent.type,
             runtime=agent.runtime,
             lanes=self._lanes(planning, agent, queues, types, now),
-            leases=tuple(seal_stem(stem) for stem in stems),
+            leases=tuple(map(seal_stem, stems)),
             slots=agent.max_concurrent_tasks,
             agent_money=agent.budget,
             day_money=planning.settings.daily_budget,

@@ -92,7 +92,10 @@ class Completions:
         if decision_report is not None:
             explained = encode(decision_report, field="decision_report", max_bytes=most)
         made = arguments.names("artifacts", artifacts, longest=1000)
-        digest = call_digest("complete", output, list(made), decision_report)
+        if output is decision_report is None and not made:
+            digest = _NOTHING_HANDED_IN
+        else:
+            digest = call_digest("complete", output, list(made), decision_report)
         if (model := spent.get("model")) is not None:
             await prices.load([model])
         report = new_row(Report, ("complete", digest, *reported(**spent)))
@@ -236,3 +239,6 @@ def _with_lease_unchanged(change_set: ChangeSet) -> ChangeSet:
     """Decided on a row that was not read again: it may not have been heard of in between."""
     change, *others = change_set.changes
     return change_set._replace(changes=(change._replace(lease_unchanged=True), *others))
+
+
+_NOTHING_HANDED_IN = call_digest("complete", None, [], None)  # as by every handler that returns nothing
