@@ -15,7 +15,7 @@ from tests.processes.child import say, wait_for_the_end
 from tests.processes.worker import complete
 
 BATCH = 20
-BATCHES = 4
+BATCHES = 2
 FIRST = 10  # so many of a batch are taken back when it is handed in
 
 

@@ -22,7 +22,7 @@ BULK = 1_000
 GRAPH = 50  # tasks of one graph, all but two of them between its first and its last
 STEADY = 5
 MORTAL = 2
-ROUNDS = 3  # in each of them all that are mortal die
+ROUNDS = 2  # in each of them all that are mortal die
 RISKY = 80  # tasks a round that only those take who die or are late, so that each of them has something in hand
 
 # Leases as short as they may be, so that what a killed process held comes back soon.
