@@ -69,9 +69,13 @@ async def given_something_to_attack(yard: Yard, elsewhere: Yard, clock: ManualCl
         names |= {name: held.id, "lease" if name == "task" else f"{name}_lease": held.lease}
     hook = (await yard.triggers.add("reports", "webhook", ready_made="json")).view.trigger.path
     file = await yard.artifacts.put("digits.txt", "0123456789")
+    await yard.enqueue("code", agent="ada", dedup="none")
+    (asked,) = await yard.claim("ada", start=True)
+    binary = {"type": "string", "format": "binary"}
+    await yard.attempts.ask(asked.id, asked.lease, "deploy", "Which file?", answer_schema=binary)
     await yard.a2a.publish("code")
     shared = await yard.a2a.share(names["task"])
-    return {**names, "hook": str(hook), "artifact": file.id, "handle": shared.handle}
+    return {**names, "hook": str(hook), "artifact": file.id, "handle": shared.handle, "asked": asked.id}
 
 
 def filled(text: str, scene: Scene) -> str:

@@ -31,6 +31,7 @@ async def refusal(yard: Yard, schema: dict[str, Any], answer: Any) -> list[dict[
         ({"oneOf": [{"const": "eu", "title": "Europe"}, {"const": 2}]}, "x", "must be one of eu, 2"),
         ({"anyOf": [{"type": "number"}, {"minLength": 3}]}, "x", "must fit one of the forms that the schema allows"),
         ({"format": "email"}, "x", "must be a mail address"),
+        ({"format": "binary"}, "/etc/passwd", "must be the reference of a stored file: artifact:ID"),
         ({"format": "date"}, "tomorrow", "must be a date, such as 2026-03-01"),
         ({"format": "ipv4"}, "x", "must be of the format ipv4"),
         ({"pattern": "^a$"}, "b", "must match ^a$"),

@@ -18,6 +18,7 @@ _TYPES = {
     "null": "null",
 }
 _FORMATS = {
+    "binary": "the reference of a stored file: artifact:ID",
     "date": "a date, such as 2026-03-01",
     "time": "a time with its zone, such as 09:30:00Z",
     "date-time": "a date and time with its zone, such as 2026-03-01T09:30:00Z",

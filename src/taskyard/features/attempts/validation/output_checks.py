@@ -16,6 +16,7 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
 from taskyard.core.task import Definition, Validation
 from taskyard.definition.json_schema import FIELD, MOST_MATCHING, Patterns, Work, patterns_of
+from taskyard.features.artifacts.rules import is_id, referred
 
 SHOWN = 300  # characters of a validator's message that are kept
 MOST_SCHEMA = 256 * 1024  # characters
@@ -69,7 +70,8 @@ def check_schema(text: str) -> None:
 def schema_objections(text: str, value: Json, *, most: int, has_formats: bool = False) -> list[Objection]:
     """What is wrong with a value by a JSON Schema, the first few of it; nothing where it fits.
 
-    Formats (`date`, `email`) are checked only where that is asked for: the standard has them as remarks.
+    Formats (`date`, `email`) are checked only where that is asked for: the standard has them as remarks. `binary`
+    stands for a file, and is then the reference of an artifact.
     """
     schema = _schema(text, has_formats)
     if schema.work.is_too_much(value):
@@ -111,11 +113,16 @@ def _schema(text: str, has_formats: bool = False) -> _Schema:
         "pattern_options": jsonschema_rs.RegexOptions(),
         "retriever": _retrieve_nothing,
         "validate_formats": has_formats,
+        "formats": {"binary": _is_file},
     }
     try:
         return _Schema(jsonschema_rs.validator_for(schema, **options), work)
     except (ValueError, jsonschema_rs.ReferencingError) as error:
         raise InvalidInput(FIELD, f"must be a JSON Schema: {str(error)[:SHOWN]}") from None
+
+
+def _is_file(text: str) -> bool:
+    return is_id(referred(text) or "")
 
 
 def _retrieve_nothing(address: str) -> Json:
