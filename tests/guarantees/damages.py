@@ -1,7 +1,8 @@
 """A yard that is sound, everything that can be done to it, and what `verify` has to say of that."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, cast
 
 from taskyard.core import transitions
@@ -32,6 +33,8 @@ from tests.yards import OpenYard, claim_that, given_a_running_task, given_an_age
 
 NOBODY = TaskId("task_01ARZ3NDEKTSV4RRFFQ69G5FAV")
 NOWHERE = TaskId("task_01ARZ3NDEKTSV4RRFFQ69G5FAW")
+PROBE: dict[str, Json] = {"type": "code", "probe": 1}
+CLAIMED = '{"from":"ready","through":["claimed"]}'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,15 +96,26 @@ Damage = Callable[[Sound], Awaitable[None]]
 
 
 async def a_failed_probe_leaves_its_breaker_half_open(sound: Sound) -> None:
+    held = await given_a_probe(sound)
+    retried = transitions.retry(
+        held, reason="crash", error="", counted=True, wake_at=held.updated_at, now=held.updated_at, facts=PROBE
+    )
+    await sound.plant(changes=(retried._replace(before=held._replace(circuit=0)),))
+
+
+async def a_probe_dies_and_leaves_its_breaker_half_open(sound: Sound) -> None:
+    held = await given_a_probe(sound)
+    buried = transitions.bury(
+        held, reason="crash", error="", counted=True, poison=False, now=held.updated_at, facts=PROBE
+    )
+    await sound.plant(changes=(buried._replace(before=held._replace(circuit=0)),))
+
+
+async def given_a_probe(sound: Sound) -> Hot:
+    """The running task, as if its breaker had let it through to try."""
     breaker: dict[str, Json] = {"generation": 1, "opened_at": 0, "why": "damage"}
     await sound.plant(records=(RecordChange("breaker", sound.yard.workspace, "code", 0, breaker),))
-    held = await sound.row(sound.running.id)
-    probing = held._replace(circuit=1)
-    change = transitions.retry(
-        probing, reason="crash", error="", counted=True, wake_at=held.updated_at, now=held.updated_at,
-        facts={"type": "code", "probe": 1},
-    )  # fmt: skip
-    await sound.plant(changes=(change._replace(before=held),))
+    return (await sound.row(sound.running.id))._replace(circuit=1)
 
 
 async def a_dead_letter_is_cancelled_by_nobody(sound: Sound) -> None:
@@ -109,24 +123,10 @@ async def a_dead_letter_is_cancelled_by_nobody(sound: Sound) -> None:
     await sound.plant(changes=(transitions.cancel(dead, reason="gone", now=dead.updated_at),))
 
 
-async def a_probe_dies_and_leaves_its_breaker_half_open(sound: Sound) -> None:
-    breaker: dict[str, Json] = {"generation": 1, "opened_at": 0, "why": "damage"}
-    await sound.plant(records=(RecordChange("breaker", sound.yard.workspace, "code", 0, breaker),))
-    held = await sound.row(sound.running.id)
-    change = transitions.bury(
-        held._replace(circuit=1), reason="crash", error="", counted=True, poison=False, now=held.updated_at,
-        facts={"type": "code", "probe": 1},
-    )  # fmt: skip
-    await sound.plant(changes=(change._replace(before=held),))
-
-
 async def the_decision_on_a_dead_letter_is_lost(sound: Sound) -> None:
     dead = await sound.row(sound.dead)
-    name = dead_id(dead.id, dead.attempt)
-    record = await sound.yard.store.record("dead", sound.yard.workspace, name)
-    assert record is not None
     await a_dead_letter_is_cancelled_by_nobody(sound)
-    await sound.plant(records=(RecordChange("dead", sound.yard.workspace, name, record.version, None),))
+    await remove_record(sound, "dead", dead_id(dead.id, dead.attempt))
 
 
 async def an_output_is_judged_that_nobody_handed_in(sound: Sound) -> None:
@@ -151,21 +151,22 @@ async def a_task_is_completed_twice(sound: Sound) -> None:
 
 
 async def a_row_moves_without_its_event(sound: Sound) -> None:
-    hot = await sound.row(sound.ready)
-    told = transitions.created_event(hot, "nobody", "code")._replace(event="task.damaged", version=2)
-    await sound.plant(changes=(Change(hot, hot._replace(version=2, status=Status.RETRYING), told),))
+    await damage_row(sound, version=2, status=Status.RETRYING)
 
 
 async def a_row_gets_ahead_of_its_events(sound: Sound) -> None:
-    hot = await sound.row(sound.ready)
-    told = transitions.created_event(hot, "nobody", "code")._replace(event="task.damaged", version=2)
-    await sound.plant(changes=(Change(hot, hot._replace(version=3), told),))
+    await damage_row(sound, version=3)
 
 
 async def a_row_has_an_attempt_that_its_event_has_not(sound: Sound) -> None:
+    await damage_row(sound, version=2, attempt=1)
+
+
+async def damage_row(sound: Sound, event: Mapping[str, Any] = MappingProxyType({}), **fields: Any) -> None:
+    """The row of the ready task gets these fields, and its event others: by itself it changes nothing but a version."""
     hot = await sound.row(sound.ready)
-    told = transitions.created_event(hot, "nobody", "code")._replace(event="task.damaged", version=2)
-    await sound.plant(changes=(Change(hot, hot._replace(version=2, attempt=1), told),))
+    told = transitions.created_event(hot, "nobody", "code")._replace(**{"event": "task.damaged", "version": 2, **event})
+    await sound.plant(changes=(Change(hot, hot._replace(**fields), told),))
 
 
 async def a_task_appears_that_nobody_enqueued(sound: Sound) -> None:
@@ -182,26 +183,18 @@ async def something_happens_to_a_task_that_is_not_there(sound: Sound) -> None:
 
 
 async def an_attempt_number_is_skipped(sound: Sound) -> None:
-    hot = await sound.row(sound.ready)
-    # The event says it too, so that only the numbers are wrong.
-    told = transitions.created_event(hot, "nobody", "code")._replace(
-        event="task.running", version=2, status=Status.RUNNING, attempt=2, data='{"from":"ready","through":["claimed"]}'
-    )
-    after = hot._replace(
-        version=2, status=Status.RUNNING, attempt=2, lease="held", agent=AgentId(sound.running.worker or "")
-    )
-    await sound.plant(changes=(Change(hot, after, told),))
+    await claim_wrongly(sound, attempt=2)  # the event has it too, so that only the numbers are wrong
 
 
 async def a_claim_has_the_wrong_number(sound: Sound) -> None:
-    hot = await sound.row(sound.ready)
-    told = transitions.created_event(hot, "nobody", "code")._replace(
-        event="task.running", version=2, status=Status.RUNNING, attempt=2, data='{"from":"ready","through":["claimed"]}'
-    )
-    after = hot._replace(
-        version=2, status=Status.RUNNING, attempt=1, lease="held", agent=AgentId(sound.running.worker or "")
-    )
-    await sound.plant(changes=(Change(hot, after, told),))
+    await claim_wrongly(sound, attempt=1)
+
+
+async def claim_wrongly(sound: Sound, *, attempt: int) -> None:
+    """The row has this attempt, and the event of its claim the second."""
+    claim = {"event": "task.running", "status": Status.RUNNING, "attempt": 2, "data": CLAIMED}
+    agent = AgentId(sound.running.worker or "")
+    await damage_row(sound, claim, version=2, status=Status.RUNNING, attempt=attempt, lease="held", agent=agent)
 
 
 async def an_attempt_is_on_record_that_was_never_made(sound: Sound) -> None:
@@ -211,6 +204,12 @@ async def an_attempt_is_on_record_that_was_never_made(sound: Sound) -> None:
 
 async def an_attempt_ends_without_a_record(sound: Sound) -> None:
     await sound.move(sound.running.id, status=Status.COMPLETED, event="task.completed", lease=None)
+
+
+async def an_attempt_is_on_record_under_another_number(sound: Sound) -> None:
+    ((made,),) = (await sound.yard.store.histories([TaskId(sound.completed)])).values()
+    await an_attempt_ends_without_a_record(sound)
+    await sound.plant(attempts=(made._replace(task_id=TaskId(sound.running.id), number=2, cost=MicroUsd(0)),))
 
 
 async def a_failure_is_forgotten(sound: Sound) -> None:
@@ -295,6 +294,14 @@ async def a_graph_miscounts_its_tasks(sound: Sound) -> None:
     await sound.plant(counts=(Count(sound.yard.workspace, f"dag:{sound.dag.id}:live", 1),))
 
 
+async def a_graph_forgets_one_of_its_tasks(sound: Sound) -> None:
+    await sound.plant(counts=(Count(sound.yard.workspace, f"dag:{sound.dag.id}:live", -1),))
+
+
+async def a_graph_miscounts_those_that_died(sound: Sound) -> None:
+    await sound.plant(counts=(Count(sound.yard.workspace, f"dag:{sound.dag.id}:dead", 1),))
+
+
 async def a_graph_ends_too_early(sound: Sound) -> None:
     await change_record(sound, "dag", sound.dag.id, status="completed")
 
@@ -304,10 +311,7 @@ async def a_graph_is_cancelled_too_early(sound: Sound) -> None:
 
 
 async def a_graph_has_no_record(sound: Sound) -> None:
-    workspace = sound.yard.workspace
-    record = await sound.yard.store.record("dag", workspace, sound.dag.id)
-    assert record is not None
-    await sound.plant(records=(RecordChange("dag", workspace, sound.dag.id, record.version, None),))
+    await remove_record(sound, "dag", sound.dag.id)
 
 
 async def figures_say_more_were_created(sound: Sound) -> None:
@@ -332,8 +336,7 @@ async def figures_are_of_a_day_on_which_nothing_happened(sound: Sound) -> None:
 
 
 async def figures_are_lost(sound: Sound) -> None:
-    day = await the_day(sound)
-    await sound.plant(records=(RecordChange(DAYS, sound.yard.workspace, day.id, day.version, None),))
+    await remove_record(sound, DAYS, (await the_day(sound)).id)
 
 
 async def the_day(sound: Sound) -> Record:
@@ -350,10 +353,18 @@ async def change_figures(sound: Sound, **figures: Json) -> None:
 
 
 async def change_record(sound: Sound, kind: str, id_: str, **fields: Json) -> None:
+    record = await stored_record(sound, kind, id_)
+    await sound.plant(records=(RecordChange(*record[:4], {**record.body, **fields}),))
+
+
+async def remove_record(sound: Sound, kind: str, id_: str) -> None:
+    await sound.plant(records=(RecordChange(*(await stored_record(sound, kind, id_))[:4], None),))
+
+
+async def stored_record(sound: Sound, kind: str, id_: str) -> Record:
     record = await sound.yard.store.record(kind, sound.yard.workspace, id_)
     assert record is not None
-    change = RecordChange(kind, sound.yard.workspace, id_, record.version, {**record.body, **fields})
-    await sound.plant(records=(change,))
+    return record
 
 
 async def a_slot_is_never_given_back(sound: Sound) -> None:
@@ -399,6 +410,7 @@ DAMAGES: list[tuple[Damage, str]] = [
     (a_claim_has_the_wrong_number, "{ready} was claimed as attempts [2], and its row says 1"),
     (an_attempt_is_on_record_that_was_never_made, "{completed} has records of attempts [1, 2], and 1 have ended"),
     (an_attempt_ends_without_a_record, "{running} has records of attempts [], and 1 have ended"),
+    (an_attempt_is_on_record_under_another_number, "{running} has records of attempts [2], and 1 have ended"),
     (a_failure_is_forgotten, "{dead} counts 0 failures, and 1 are on record"),
     (a_failure_is_counted_that_never_was, "{dead} counts 2 failures, and 1 are on record"),
     (a_task_fails_more_often_than_it_may, "{dead} failed 4 times of 3"),
@@ -417,6 +429,8 @@ DAMAGES: list[tuple[Damage, str]] = [
     (a_task_does_not_wait_for_another_dag, "{second} is ready, and {dead}, which it depends on, is dead_lettered"),
     (tasks_of_two_dags_wait_for_each_other, "what waits now has a cycle: "),
     (a_graph_miscounts_its_tasks, "{dag} counts 3 live, and has 2"),
+    (a_graph_forgets_one_of_its_tasks, "{dag} counts 1 live, and has 2"),
+    (a_graph_miscounts_those_that_died, "{dag} counts 1 dead, and has 0"),
     (a_graph_ends_too_early, "{dag} is completed, and 2 of its tasks are not over"),
     (a_graph_is_cancelled_too_early, "{dag} is cancelled, and 2 of its tasks are not over"),
     (a_graph_has_no_record, "{dag} has tasks and no record"),

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from taskyard.core.changes import Limit
-from taskyard.core.task import Hot, TaskId
+from taskyard.core.changes import Limit, Record, RecordChange
+from taskyard.core.task import Hot, Status, TaskId
+from taskyard.features.metrics.counting import CURSOR, DAYS
+from taskyard.features.metrics.service import DAYS_KEPT
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
 from tests.graphs import claim_all, given_a_graph, task, work_off
@@ -15,10 +17,20 @@ from tests.guarantees.damages import (
     Damage,
     a_task_appears_that_nobody_enqueued,
     a_version_is_skipped,
+    figures_are_lost,
     given_a_sound_yard,
     lying,
 )
-from tests.yards import OpenYard, claim_that, elapse, given_an_agent
+from tests.guarantees.test_breakers import given_a_probe
+from tests.yards import (
+    OpenYard,
+    claim_that,
+    data_of,
+    elapse,
+    given_a_dead_letter,
+    given_a_running_task,
+    given_an_agent,
+)
 
 
 @pytest.mark.parametrize(("damage", "report"), DAMAGES)
@@ -146,6 +158,100 @@ async def test_every_state_of_a_long_story_is_sound(yard: Yard, clock: ManualClo
         await yard.dead_letters.resolve(doomed.id, "retry", by="human:ada")
     (held,) = await claim_all(yard, 1)
     await yard.heartbeat(held.id, held.lease, cost_usd="0.50")
+
+    assert (await yard.verify()).problems == ()
+
+
+@pytest.mark.parametrize("reason", ["crash", "rate_limit"])
+async def test_a_probe_is_sound_at_work_and_when_it_opened_its_breaker_again_or_has_proved_nothing(
+    yard: Yard, clock: ManualClock, reason: str
+):
+    probe = await given_a_probe(yard, clock)
+    assert (await yard.verify()).problems == ()
+
+    await yard.fail(probe.id, probe.lease, reason)
+
+    assert any("probe" in each for each in await data_of(yard, "task.retrying"))
+    assert (await yard.verify()).problems == ()
+
+
+async def test_what_is_at_work_after_a_probe_has_closed_its_breaker_is_sound(yard: Yard, clock: ManualClock):
+    probe = await given_a_probe(yard, clock)
+    await yard.complete(probe.id, probe.lease)
+
+    assert len(await yard.claim("worker", count=3, start=True)) == 2
+    assert (await yard.verify()).problems == ()
+
+
+async def test_what_an_output_holds_until_it_is_judged_is_sound(yard: Yard):
+    """Its key and its money; its slot is free again."""
+    await yard.budgets.set(daily_budget_usd="10")
+    output = {"validation": "llm-judge", "validation_schema": "Is it good?"}
+    held = await given_a_running_task(yard, concurrency_key="repository", max_cost_usd="1", output=output)
+    await yard.complete(held.id, held.lease, {"ok": True}, cost_usd="0.25")
+
+    assert (await yard.get(held.id)).status is Status.VALIDATING
+    assert (await yard.verify()).problems == ()
+
+
+async def test_every_way_to_depend_on_another_task_is_sound(yard: Yard):
+    """On one that died, on one of a DAG, as its child, and as one that was cancelled before."""
+    dead, parent = await given_a_dead_letter(yard), await given_a_running_task(yard)
+    await yard.enqueue("code", depends_on=[dead.id])
+    dag = await given_a_graph(yard, task("first"), task("second", "first"), task("third", "first"))
+    await yard.cancel(dag.tasks["third"].id)
+    await yard.enqueue("code", depends_on=[dag.tasks["first"].id])
+    await yard.tasks.spawn(parent.id, parent.lease, [{"type": "code"}], name="children")
+
+    assert (await yard.verify()).problems == ()
+
+
+async def test_figures_of_days_that_are_no_longer_kept_are_not_missed(yard: Yard, clock: ManualClock):
+    await yard.enqueue("code")
+    await yard.sweep()
+    clock.advance(seconds=(DAYS_KEPT + 1) * 24 * 3600)
+    await yard.sweep()
+
+    assert await yard.store.records(DAYS, yard.workspace) == []
+    assert not await yard.store.pruned(yard.workspace)
+    assert (await yard.verify()).problems == ()
+
+
+async def test_figures_that_begin_after_the_first_event_are_not_compared(open_yard: OpenYard):
+    """As where a release without figures pruned events of another workspace."""
+    sound = await given_a_sound_yard(open_yard)
+    await figures_are_lost(sound)
+    record = await sound.yard.store.record(*CURSOR)
+    assert record is not None
+    await sound.plant(records=(RecordChange(*record[:4], {**record.body, "since": 1}),))
+
+    assert (await sound.yard.verify()).problems == ()
+
+
+async def test_figures_that_are_counted_meanwhile_are_read_again(open_yard: OpenYard, clock: ManualClock):
+    sound = await given_a_sound_yard(open_yard)
+    yard = sound.yard
+    await yard.sweep()
+    await yard.enqueue("code")
+    was_counted = False
+
+    async def records(kind: str, *workspace: str) -> list[Record]:
+        nonlocal was_counted
+        if kind == DAYS and not was_counted:
+            was_counted = True
+            await elapse(yard, clock, 60)
+        return list(await yard.store.records(kind, *workspace))
+
+    assert (await lying(yard, records=records).verify()).problems == ()
+    assert was_counted
+
+
+async def test_money_that_is_held_over_midnight_is_that_of_the_day_of_the_claim(yard: Yard, clock: ManualClock):
+    await yard.budgets.set(daily_budget_usd="10")
+    clock.advance(seconds=24 * 3600 - 10)
+    held = await given_a_running_task(yard, max_cost_usd="1")
+    clock.advance(seconds=20)
+    await yard.attempts.pin_session(held.id, held.lease, session_id="s")
 
     assert (await yard.verify()).problems == ()
 
