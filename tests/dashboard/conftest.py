@@ -23,6 +23,8 @@ import taskyard
 from scripts.build_dashboard import BUILT
 from taskyard.sync import SyncYard
 from tests.dashboard.browsing import USUAL, Visit, log_in, serving, started, visiting
+from tests.dashboard.scenes import Scene, given_a_scene
+from tests.dashboard.survey import Found, in_english, in_german
 from tests.servers import free_port
 from tests.storage import asked_for, url_of
 
@@ -63,13 +65,13 @@ def _store_of(item: pytest.Item) -> str:
 
 @pytest.fixture
 def browser() -> Browser:
-    if not (BUILT / "index.html").exists():
-        pytest.fail("the dashboard is not built: make dashboard", pytrace=False)
     return _opened_browser()
 
 
 @cache
 def _opened_browser() -> Browser:
+    if not (BUILT / "index.html").exists():
+        pytest.fail("the dashboard is not built: make dashboard", pytrace=False)
     playwright = _open.enter_context(sync_playwright())
     browser = started(playwright.chromium)
     _open.callback(browser.close)
@@ -94,6 +96,25 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     url = url_of(request.param, folder)
     with serving(url, free_port()) as address:
         yield Place(url, address)
+
+
+@pytest.fixture(scope="session")
+def english_pages(place: Place) -> dict[str, Found]:
+    return _surveyed(place, in_english, color_scheme="dark")
+
+
+@pytest.fixture(scope="session")
+def german_pages(place: Place) -> dict[str, Found]:
+    return _surveyed(place, in_german, locale="de")
+
+
+def _surveyed(place: Place, survey: Callable[[Visit, Scene], dict[str, Found]], **options: Any) -> dict[str, Found]:
+    with (
+        taskyard.connect_sync(place.url, workspace=survey.__name__, sweeps=False) as yard,
+        visiting(_opened_browser(), place.address, **options) as visit,
+    ):
+        log_in(visit, yard.tokens.create("olga", "admin").text)
+        return survey(visit, given_a_scene(yard))
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from taskyard.sync import SyncYard
 from tests.dashboard.browsing import Visit, log_in, started, visiting
 from tests.dashboard.conftest import Enter, Place
 from tests.dashboard.scenes import Scene, given_a_scene
-from tests.dashboard.test_accessibility import paths
+from tests.dashboard.survey import Found
 
 BROKEN = re.compile("This page broke|Auf dieser Seite ist ein Fehler")
 NAMES_ITSELF = """
@@ -102,40 +102,21 @@ def test_a_page_without_its_words_is_in_english_and_not_broken(enter: Enter, yar
 ENGLISH_WORDS = re.compile(
     r"\b(the|is|are|were|of|and|with|not|no|this|what|which|when|while|it|its|them)\b", re.IGNORECASE
 )
-# What the yard holds, what is typed, and what the server says is nobody's to translate.
-OURS = """() => {
-  const theirs = "code, pre, kbd, .command, .prose, script, style, noscript, [lang]:not(html)";
-  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  const found = [];
-  while (texts.nextNode()) {
-    const { parentElement, textContent } = texts.currentNode;
-    if (parentElement.closest(theirs) === null) found.push(textContent.trim());
-  }
-  for (const each of document.querySelectorAll("body *"))
-    for (const name of ["aria-label", "title", "placeholder"])
-      if (each.closest(theirs) === null) found.push(each.getAttribute(name) ?? "");
-  return found.filter(each => each !== "");
-}"""
 SAID_BY_OTHERS = re.compile(
     r"Dead one|Done one|Asking one|Running one|Waiting one|Plan it|Build it|Sell it|A graph|Fix the bug|Write it|"
     r"Ship it|Take your time|it fell over|half way|shortest way|may I|needle|Taskyard"
 )
 
 
-def test_no_english_sentence_is_left_on_a_german_page(enter: Enter, yard: SyncYard):
-    scene = given_a_scene(yard)
-    visit = enter(locale="de-DE")
-    left: dict[str, list[str]] = {}
-    for path in paths(scene):
-        visit.page.goto(visit.address + path)
-        visit.sees_heading("")
-        expect(visit.page.locator("[aria-busy=true]")).to_have_count(0)
-        texts: list[str] = visit.page.evaluate(OURS)
-        found = {text for text in texts if ENGLISH_WORDS.search(SAID_BY_OTHERS.sub("", text))}
+def test_no_english_sentence_is_left_on_a_german_page(german_pages: dict[str, Found]):
+    left: dict[str, set[str]] = {}
+    for path, page in german_pages.items():
+        found = {text for text in page.texts if ENGLISH_WORDS.search(SAID_BY_OTHERS.sub("", text))}
         if found:
-            left[path] = sorted(found)
+            left[path] = found
 
     assert left == {}
+    assert all(page.texts for page in german_pages.values())
 
 
 def _choose_language(visit: Visit, settings: str, field: str, language: str, confirm: str) -> None:

@@ -14,7 +14,7 @@ import taskyard
 from taskyard.sync import SyncYard
 from tests.dashboard.browsing import Visit
 from tests.dashboard.conftest import Enter, Place
-from tests.dashboard.test_accessibility import faults
+from tests.dashboard.survey import faults
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import expect
 from typer.main import get_command
 
 from taskyard.api import calls
@@ -18,26 +18,20 @@ from taskyard.cli.main import app
 from taskyard.sync import SyncYard
 from tests.dashboard.browsing import HttpCall, Visit, call_in, call_of
 from tests.dashboard.scenes import given_a_scene
-from tests.dashboard.test_accessibility import walked
+from tests.dashboard.survey import Found
 
-# A panel is a card. Its twin is its own or, where it has no title of its own, the page's.
-BARE = """() => [...document.querySelectorAll("main section.card:not([data-type]) > header")]
-  .filter(header => header.querySelector(".twin") === null).map(header => header.innerText)"""
-WITHOUT = """() => document.querySelector(".page-head .twin") === null
-  && [...document.querySelectorAll("main .card")].some(card => card.querySelector(".twin") === null)"""
 CALLS = [each for each in vars(calls).values() if isinstance(each, Call)]
 
 
-def test_every_panel_of_every_page_has_a_twin_that_there_is(visit: Visit, yard: SyncYard):
-    scene = given_a_scene(yard)
+def test_every_panel_of_every_page_has_a_twin_that_there_is(english_pages: dict[str, Found]):
     wrong: dict[str, object] = {}
-    for path in walked(visit, scene):
-        bare = [*visit.page.evaluate(BARE), *(["the page"] if visit.page.evaluate(WITHOUT) else [])]
-        unreal = [text for twin in _twins(visit) for text in _unreal(visit, twin)]
-        if bare or unreal:
-            wrong[path] = (bare, unreal)
+    for path, page in english_pages.items():
+        unreal = [text for shown in page.twins for text in _unreal(*shown)]
+        if page.without_twin or unreal:
+            wrong[path] = (page.without_twin, unreal)
 
     assert wrong == {}
+    assert any(page.twins for page in english_pages.values())
 
 
 def test_an_action_shows_the_call_that_it_makes_and_makes_none_before(visit: Visit, yard: SyncYard):
@@ -59,15 +53,9 @@ def test_an_action_shows_the_call_that_it_makes_and_makes_none_before(visit: Vis
     assert sent == [HttpCall("POST", path, {"priority": 7})]
 
 
-def _twins(visit: Visit) -> list[Locator]:
-    return visit.main.get_by_role("button", name=re.compile("as a command$")).all()
-
-
-def _unreal(visit: Visit, twin: Locator) -> Iterator[str]:
-    """What the twin shows and is no command or no call."""
-    twin.click()
-    *commands, call = visit.main.locator(".twin-panel:visible code").all_inner_texts()
-    twin.click()
+def _unreal(*shown: str) -> Iterator[str]:
+    """What a twin shows and is no command or no call."""
+    *commands, call = shown
     yield from (text for text in commands if not is_command(text))
     yield from ([] if is_call(call) else [call])
 
