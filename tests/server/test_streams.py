@@ -5,14 +5,19 @@ import json
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import groupby
 from typing import Any
 
 import httpx
 import pytest
 
 import taskyard
+from taskyard.api.stream_requests import AppendOf
 from taskyard.client import streams as client_streams
+from taskyard.core.json_value import Json
+from taskyard.features.streams import rules
 from taskyard.server.server import Server, served
+from taskyard.stores.turns import TURN
 from taskyard.yard import Yard
 from tests.server.listeners import STREAM, calling, chunks
 from tests.stores.redis.relay import Relay
@@ -209,3 +214,40 @@ async def _relayed(server: Server) -> AsyncGenerator[tuple[_Counting, str]]:
         yield relay, f"http://127.0.0.1:{relay.port}"
     finally:
         await relay.close()
+
+
+async def test_many_appends_of_one_call_let_others_in(yard: Yard, server: Server, monkeypatch: pytest.MonkeyPatch):
+    held = await given_a_running_task(yard)
+    made: list[str] = []
+    read, understood = AppendOf.model_dump, rules.entries_of
+
+    def noted_read(append: AppendOf, **how: Any) -> dict[str, Any]:
+        made.append("read")
+        return read(append, **how)
+
+    def noted(chunks: Any) -> Any:
+        made.append("understood")
+        return understood(chunks)
+
+    async def go_round() -> None:
+        while True:
+            made.append("others")
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(AppendOf, "model_dump", noted_read)
+    monkeypatch.setattr(rules, "entries_of", noted)
+    each: dict[str, Json] = {"task_id": held.id, "lease": held.lease}
+    appends: list[Json] = [
+        {**each, "request_id": str(number), "chunks": [{"text": f"{number} "}]} for number in range(5 * TURN)
+    ]
+    beside = asyncio.create_task(go_round())
+    async with calling(server) as client:
+        answer = await client.post("/api/tasks/stream", json={"appends": appends})
+    beside.cancel()
+
+    assert answer.json()["results"] == [{"is_full": False}] * 5 * TURN
+    page = await yard.streams.page(held.id)
+    assert [chunk.text for chunk in page.chunks] == [f"{number} " for number in range(5 * TURN)]
+    for what in ("read", "understood"):
+        in_a_row = [len(list(run)) for who, run in groupby(made) if who == what]
+        assert (sum(in_a_row), max(in_a_row)) == (5 * TURN, TURN)

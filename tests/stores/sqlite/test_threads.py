@@ -120,6 +120,24 @@ async def test_a_patient_job_does_not_wait_for_ever(
     assert len(commits) == 1
 
 
+async def test_closing_does_the_patient_jobs_that_wait(path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("taskyard.stores.sqlite.threads.writer._PATIENCE", 1_000.0)
+    store = SqliteStore(path, clock=clock)
+    await store.open()
+    running = await given_a_running_task(store)
+    entries = (StreamEntry(ChunkKind.TEXT, "the last words"),)
+    appends = [
+        [StreamAppend(running.id, HERE, running.lease or "", f"request {number}", entries)] for number in range(20)
+    ]
+    calls = [asyncio.ensure_future(store.append_streams(each)) for each in appends]
+    await asyncio.sleep(0)
+    await store.close()
+
+    async with asyncio.timeout(20):
+        answers = await asyncio.gather(*calls)
+    assert [answer.accepted for (answer,) in answers] == [True] * 20
+
+
 def noting(done: list[str], name: str, clock: ManualClock) -> Callable[[SqliteTransaction], None]:
     """Work that writes a task, and notes its name in the order in which the thread does it."""
 

@@ -19,6 +19,7 @@ from taskyard.features.streams.rules import NewChunk
 from taskyard.features.streams.views import StreamedChunk, StreamPage, StreamReceipt, page_view
 from taskyard.ledger.batcher import Batcher
 from taskyard.ledger.ledger import Ledger
+from taskyard.stores.turns import in_turns
 
 CHUNKS_AT_ONCE = 200
 MOST_WAIT = 60.0  # seconds
@@ -50,7 +51,7 @@ class Streams:
 
     async def append_many(self, appends: Sequence[Mapping[str, Any]]) -> list[StreamReceipt | TaskyardError]:
         """The same for many attempts, each for itself."""
-        adding = [self._asked(**each) for each in appends]
+        adding = await in_turns(lambda each: self._asked(**each), appends)
         waiting = [each for each in adding if isinstance(each, asyncio.Future)]
         if waiting:
             await asyncio.wait(waiting)

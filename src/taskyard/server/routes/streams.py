@@ -10,6 +10,7 @@ from taskyard.api import calls, openapi, stream_requests
 from taskyard.api.codec import write
 from taskyard.api.openapi import model
 from taskyard.core.errors import TaskyardError
+from taskyard.core.json_value import Json
 from taskyard.definition.error_view import error_document
 from taskyard.features.streams.views import StreamPage, StreamReceipt
 from taskyard.server.access.auth import lease_refusals, shown_token
@@ -18,6 +19,7 @@ from taskyard.server.live.connections import Live
 from taskyard.server.live.stream import MEDIA_TYPE
 from taskyard.server.routes.tasks import TaskAt
 from taskyard.server.routing import Calling, Routes, answer
+from taskyard.stores.turns import LONG_TURN, in_turns
 
 routes = Routes("streams")
 SENT = {200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}}
@@ -59,15 +61,15 @@ async def append(caller: Calling, task_id: TaskAt, asked: stream_requests.Append
 async def append_many(caller: Calling, asked: stream_requests.Appends) -> Response:
     """The same for many attempts, each for itself."""
     refusals = await lease_refusals(caller, [(each.task_id, each.lease) for each in asked.appends])
-    mine = [_given(each) for each, refusal in zip(asked.appends, refusals, strict=True) if refusal is None]
-    done = iter(await caller.yard.local.streams.append_many(mine))
+    mine = [each for each, refusal in zip(asked.appends, refusals, strict=True) if refusal is None]
+    done = iter(await caller.yard.local.streams.append_many(await in_turns(_given, mine)))
     outcomes = [next(done) if refusal is None else refusal for refusal in refusals]
-    return answer({"results": [_outcome(each) for each in outcomes]})
+    return answer({"results": await in_turns(_outcome, outcomes, turn=LONG_TURN)})
 
 
 def _given(asked: stream_requests.AppendToStream) -> dict[str, Any]:
     return asked.model_dump(exclude_unset=True)
 
 
-def _outcome(outcome: StreamReceipt | TaskyardError) -> dict[str, Any]:
+def _outcome(outcome: StreamReceipt | TaskyardError) -> Json:
     return {"error": error_document(outcome)} if isinstance(outcome, TaskyardError) else write(outcome)
