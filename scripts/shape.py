@@ -40,7 +40,7 @@ STORES = frozenset({"memory", "sqlite", "postgres", "redis"})
 SAME_IDEA = frozenset({"Yard", "SyncYard"})
 HTTP_FOLDERS = ("api", "client")  # with the views: each answer is described once, where its feature is
 FEW_ROUNDS = 3  # of each walk before it is followed: what is done once in a process is not part of it
-FOLLOWED = 3  # times; the shortest counts, since a timer can only add to a walk
+FOLLOWED = 3  # times
 
 
 class Figure(NamedTuple):
@@ -146,14 +146,16 @@ class Follower:
             self.seen.add((code.co_filename, code.co_name, code.co_firstlineno))
 
     async def walk(self, call: Callable[[], Awaitable[Any]]) -> Walk:
+        """What every one of some calls passes: a timer that fires beside one of them is no part of it."""
         for _ in range(FEW_ROUNDS):
             await call()
-        walks: list[Walk] = []
+        rounds: list[set[tuple[str, str, int]]] = []
         for _ in range(FOLLOWED):
             self.seen.clear()
             await call()
-            walks.append(Walk(len(self.seen), len({file for file, _, _ in self.seen})))
-        return min(walks)
+            rounds.append(self.seen.copy())
+        passed = rounds[0].intersection(*rounds[1:])
+        return Walk(len(passed), len({file for file, _, _ in passed}))
 
 
 @asynccontextmanager

@@ -224,7 +224,8 @@ class Writer:
                 job = self._jobs.get_nowait()
         except Empty:
             pass
-        return [*sorted(jobs, key=lambda job: not job.urgent), *self._take_patient(alone=not jobs)]
+        jobs.sort(key=lambda job: not job.urgent)
+        return jobs + self._take_patient(alone=not jobs) if self._patient else jobs
 
     def _take_patient(self, *, alone: bool) -> list[WriteJob]:
         """The next patient job if nothing else waits; otherwise those that have waited for long."""
