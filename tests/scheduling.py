@@ -14,6 +14,13 @@ _FIRST = ("processes", "dashboard", "docs", "model", "mcp", "mutants", "bench", 
 _LAST = ("stores", "guarantees", "seeds", "api", "features", "core")
 _TESTS = Path(__file__).parent
 _CROWD = "tests/processes/test_many_workers.py"  # as long as all others of its folder together
+# Files whose tests mostly wait for time to pass: side by side they would leave the processors without work.
+_WAITING = frozenset(
+    {
+        *("tests/client/test_silence.py", "tests/sources/test_watching.py"),
+        *("tests/worker/test_lifetimes.py", "tests/worker/test_supervision.py"),
+    }
+)
 _PROGRAMS = "tests/docs/test_papers.py"  # each case is a process of its own, and takes seconds
 # Files whose tests share what takes long to make: see the fixtures of the scope "module".
 _WHOLE = frozenset(
@@ -29,8 +36,10 @@ _WHOLE = frozenset(
 
 
 def rank_of(path: Path) -> int:
-    """The place of a test's folder in the order in which tests begin."""
+    """The place of a test, which is that of its folder, in the order in which tests begin."""
     folder = path.relative_to(_TESTS).parts[0]
+    if str(path.relative_to(_TESTS.parent)) in _WAITING:
+        return 0
     if folder in _LAST:
         return len(_FIRST) + 1 + _LAST.index(folder)
     return _FIRST.index(folder) if folder in _FIRST else len(_FIRST)
@@ -45,6 +54,8 @@ def unit_of(test: str) -> str:
         return f"{folder} on {given.partition('-')[0].rstrip(']')}"
     if folder == "processes":  # each starts many processes, which compete for the machine
         return file if file == _CROWD else folder
+    if file in _WAITING:
+        return "waiting"
     if file == _PROGRAMS:
         return test
     return file if file in _WHOLE else f"{file}::{function}"

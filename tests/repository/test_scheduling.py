@@ -25,6 +25,13 @@ def test_tests_that_start_many_processes_follow_each_other():
     assert unit_of(zombie) == unit_of(opening)
 
 
+def test_tests_that_wait_for_time_to_pass_follow_each_other_from_the_beginning():
+    silence, lifetimes = "tests/client/test_silence.py", "tests/worker/test_lifetimes.py"
+
+    assert unit_of(f"{silence}::test_a_call[redis]") == unit_of(f"{lifetimes}::test_an_attempt")
+    assert rank_of(HERE.parent / silence) == rank_of(HERE.parent / lifetimes) < rank_of(HERE / "docs/test_papers.py")
+
+
 def test_other_tests_are_given_out_one_by_one_with_their_cases():
     cases = [f"tests/guarantees/test_keys.py::test_a_key[{store}]" for store in ("sqlite", "redis")]
 

@@ -15,7 +15,7 @@ from taskyard.stores.postgres.connection.reader import PostgresReader
 from taskyard.stores.postgres.statements import transpose
 from taskyard.stores.shared.log_rows import PLACES, decode_row, keep_events
 from taskyard.stores.shared.rows import Row
-from taskyard.stores.turns import pause
+from taskyard.stores.turns import LONG_TURN, pause
 
 AFTER_ALL = 2**62  # above the number of any event
 _PAGE = 500  # rows that one statement reads to check what they count
@@ -103,9 +103,11 @@ async def decode_living(reader: PostgresReader, page: Sequence[Row]) -> list[Sto
     """The events of these rows, without those of owners that are gone."""
     gone = await gone_owners(reader, [(row[0], row[1], row[3]) for row in page if row[2]])
     found: list[StoredEvent] = []
-    for place, (number, workspace, _, body) in enumerate(page):
-        if place:
-            await pause()  # a row has up to 512 events
+    decoded = 0  # events at the last pause: a row has one of them or up to 512
+    for number, workspace, _, body in page:
+        if len(found) - decoded > LONG_TURN:
+            decoded = len(found)
+            await pause()
         events = decode_row(number, workspace, body)
         if gone:
             events = (stored for stored in events if (number, workspace, owner_of(stored.event)) not in gone)
