@@ -50,6 +50,15 @@ async def given_a_task(yard: Yard, **fields: Any) -> str:
     return task.id
 
 
+async def heard_of(yard: Yard) -> Any:
+    """The only runtime, once it is heard of: a worker begins to work without waiting for that."""
+    async with asyncio.timeout(WAIT):
+        while not (views := await yard.runtimes.list()):
+            await yard.changed(await yard.mark(), 0.1)
+    (view,) = views
+    return view
+
+
 async def killed(process: asyncio.subprocess.Process | Forked) -> None:
     process.send_signal(signal.SIGKILL)
     await process.wait()
@@ -119,7 +128,7 @@ async def test_a_runtime_may_be_named(yard: Yard, url: str, tmp_path: Path):
     task = await given_a_task(yard)
     async with a_worker(url, tmp_path / "a", "--runtime", "laptop"):
         await when(yard, task, "task.session")
-        (view,) = await yard.runtimes.list()
+        view = await heard_of(yard)
         claim: Any = (await yard.get(task)).to_dict()["claim"]
         assert (
             (claim["runtime_id"], claim["incarnation"]) == (view.id, view.incarnation) == ("laptop", view.incarnation)
