@@ -30,6 +30,7 @@ from taskyard.core.task import (
     Status,
     Trait,
     claimed,
+    dag_of,
     due_by,
     earlier,
     ended,
@@ -123,14 +124,13 @@ def allow(hot: Hot, verb: str) -> None:
 def created_event(hot: Hot, created_by: str, type_: str) -> Event:
     """A task comes in: ready at once, or pending where something blocks it."""
     data = _creation_data(hot.status is Status.PENDING, type_, created_by)
-    name, at, dag = EVENTS["create"], hot.created_at, hot.dag_id or lone_dag(hot.id)
-    return new_row(Event, (name, hot.workspace, hot.id, dag, at, hot.version, hot.status, hot.attempt, data))
+    return _event_with(hot, "create", hot.created_at, data)
 
 
 def created_event_like(event: Event, hot: Hot) -> Event:
     """The event of a task that comes in as the one of this event did: of the same type, state, author and DAG."""
-    name, workspace, _, _, _, version, status, number, data = event
-    return Event(name, workspace, hot.id, hot.dag_id or lone_dag(hot.id), hot.created_at, version, status, number, data)
+    name, workspace, _, _, _, version, status, attempt, data = event
+    return Event(name, workspace, hot.id, dag_of(hot), hot.created_at, version, status, attempt, data)
 
 
 # The same for most tasks of a batch.
@@ -496,5 +496,5 @@ def _event(hot: Hot, verb: str, at: Micros, data: dict[str, Json]) -> Event:
 
 
 def _event_with(hot: Hot, verb: str, at: Micros, text: str | None) -> Event:
-    dag = hot.dag_id or lone_dag(hot.id)
+    dag = hot.dag_id or lone_dag(hot.id)  # as `dag_of`, which every step of every task would call
     return new_row(Event, (EVENTS[verb], hot.workspace, hot.id, dag, at, hot.version, hot.status, hot.attempt, text))
