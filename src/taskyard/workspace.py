@@ -154,7 +154,7 @@ class Workspace(Verbs):
         self.dags = Dags(
             ledger, self.drafts, self.growth, self.results, self.cancellation, self.queries, self.estimates
         )
-        self.approvals = Approvals(ledger, self.queries)
+        self.approvals = Approvals(ledger, self.queries, self.visibility)
         self.answer_links = AnswerLinks(ledger, self.approvals)
         self.dead_letters = DeadLetters(ledger, self.dag_lifecycle, self.reviews, self.cancellation, self.queries)
         self.queues = Queues(ledger)

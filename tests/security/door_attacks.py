@@ -125,7 +125,7 @@ SAID = [
                {"name": "deploy", "data": file})
         for name, file in {
             "a path": "/etc/passwd", "a way out": "artifact:../../etc/passwd", "an address": "file:///etc/passwd",
-            "a list": ["artifact:{artifact}"],
+            "a list": ["artifact:{artifact}"], "one that is not there": "artifact:art_" + 26 * "0",
         }.items()
     ),
     *(

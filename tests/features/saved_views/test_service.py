@@ -38,6 +38,12 @@ async def test_a_view_is_a_page_and_what_its_address_asks_for(yard: Yard, page: 
         await yard.saved_views.save("bad", page, query)
 
 
+@pytest.mark.parametrize("name", ["two\nlines", "\x1b[31mred", "turned\u202earound", ""])
+async def test_a_view_has_a_name_of_one_line(yard: Yard, name: str):
+    with pytest.raises(InvalidInput, match="name: must"):
+        await yard.saved_views.save(name, "tasks", "")
+
+
 async def test_there_are_only_so_many(yard: Yard, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(rules, "MOST_VIEWS", 2)
     for name in ("one", "two"):

@@ -15,9 +15,10 @@ from taskyard.core.task import AgentId, Hot, Status, TaskId, Trait, dag_of
 from taskyard.core.units import Micros, to_iso
 from taskyard.definition import arguments
 from taskyard.features.approvals import rules
-from taskyard.features.approvals.answer_checks import check_answer
+from taskyard.features.approvals.answer_checks import check_answer, check_files, files_named
 from taskyard.features.approvals.rules import OWNER_ROLES, AskedQuestion, GivenAnswer, Person
 from taskyard.features.approvals.views import AnsweredView, Approval, QuestionView
+from taskyard.features.artifacts.visibility import Visibility
 from taskyard.features.attempts.endings.failure_path import receipt
 from taskyard.features.attempts.views import Receipt
 from taskyard.features.tasks.lookup.queries import MOST_LISTED, Queries
@@ -27,11 +28,12 @@ from taskyard.ledger.options import LOCAL
 
 
 class Approvals:
-    def __init__(self, ledger: Ledger, queries: Queries) -> None:
+    def __init__(self, ledger: Ledger, queries: Queries, visibility: Visibility) -> None:
         self._ledger = ledger
         self._store = ledger.store
         self._workspace = ledger.workspace
         self._queries = queries
+        self._visibility = visibility
 
     async def answer(
         self, task_id: str, name: str, data: Json, *, wait: int | None = None, by: Person | str = LOCAL
@@ -166,6 +168,8 @@ class Approvals:
             raise NotFound("question", f"{question.name} of {hot.id}")
         await self._check_person(question, person)
         check_answer(question, data)
+        if named := files_named(data):
+            check_files(question, data, await self._visibility.missing_for(hot, named))
         step, sent = self._sent(hot, question.name, text, person.by, now)
         ended = replace(question, answered=GivenAnswer(person.by, now))
         facts: dict[str, Json] = {"name": question.name, "by": person.by, "default": False}

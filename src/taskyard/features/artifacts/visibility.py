@@ -40,8 +40,8 @@ class Visibility:
 
     async def records_of(self, artifact_ids: Iterable[str]) -> list[Record]:
         wanted = [each for each in artifact_ids if artifact_rules.is_id(each)]
-        found = [await self._store.record(KIND, self._workspace, each) for each in wanted]
-        return [record for record in found if record is not None]
+        found = await self._store.named(KIND, self._workspace, wanted) if wanted else {}
+        return [found[each] for each in wanted if each in found]
 
     async def visible_among(self, records: Sequence[Record], shown: Collection[str] = ()) -> list[Artifact]:
         """Those that were put by themselves, or by attempts that led to the completion of their task.
@@ -52,6 +52,13 @@ class Visibility:
         hots = await self._store.load(sorted({each.task_id for each in found if each.task_id is not None}))
         fates = [(each, await self._fate(each, hots)) for each in found]
         return [each for each, fate in fates if fate is Fate.KEPT or (fate is Fate.WAITING and each.reference in shown)]
+
+    async def missing_for(self, hot: Hot, references: Sequence[str]) -> list[str]:
+        """Those of these references that lead to nothing that the task may read."""
+        records = await self.records_of([given for each in references if (given := artifact_rules.referred(each))])
+        own = [each.reference for each in await self.filed(hot)] if records and hot.traits & Trait.FILED else []
+        found = {each.reference for each in await self.visible_among(records, own)}
+        return [each for each in references if each not in found]
 
     async def shown_to(self, hot: Hot) -> tuple[str, ...]:
         """What whoever holds this task sees and others do not: results of its steps, and artifacts that it judges."""

@@ -7,6 +7,7 @@ from typing import Literal, TypedDict, get_args
 from taskyard.core.errors import InvalidInput
 from taskyard.core.record_kinds import RecordKind
 from taskyard.core.units import Micros
+from taskyard.definition import fields
 
 KIND = "saved_view"
 MOST_VIEWS = 200  # of a workspace
@@ -27,6 +28,14 @@ class SavedViewBody(TypedDict):
 
 
 SAVED_VIEW = RecordKind(KIND, SavedViewBody)
+
+
+def name_of(given: object) -> str:
+    """What a view is called by: it is a word of a menu, and stands in one line."""
+    name = fields.name(given, "name", most=LONGEST_NAME)
+    if not name.isprintable():
+        raise InvalidInput("name", "must be one line, without control characters")
+    return name
 
 
 def page_of(given: object) -> str:

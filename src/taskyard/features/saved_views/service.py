@@ -5,7 +5,7 @@ from __future__ import annotations
 from taskyard.core.changes import ChangeSet, Record, RecordChange
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.json_value import Json
-from taskyard.definition import arguments, fields
+from taskyard.definition import arguments
 from taskyard.features.saved_views import rules
 from taskyard.features.saved_views.views import SavedView, saved_view
 from taskyard.ledger.ledger import Ledger
@@ -20,7 +20,7 @@ class SavedViews:
 
     async def save(self, name: str, page: str, query: str, *, description: str = "", by: str = LOCAL) -> SavedView:
         """Save a list under a name, in place of the one that has it: a page, and what its address asks for."""
-        named = fields.name(name, "name", most=rules.LONGEST_NAME)
+        named = rules.name_of(name)
         saver = arguments.name("by", by)
         asked: dict[str, Json] = {
             "page": rules.page_of(page),
