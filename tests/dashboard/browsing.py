@@ -195,11 +195,9 @@ def call_in(line: str) -> HttpCall:
 
 
 def started(chromium: BrowserType, **environment: str) -> Browser:
-    """The browser of the machine, or the one that `make test` brings."""
+    """The browser that `make test` brings, or that of the machine."""
     if (own := found()) is None:
-        pytest.fail(
-            "there is no chromium: install one, or let `python -m scripts.get_browser` bring one", pytrace=False
-        )
+        pytest.fail("there is no chromium: `python -m scripts.get_browser` brings one", pytrace=False)
     path, needs = own
     # Its sandbox wants rights that containers do not give; what it is shown here is ours.
     return chromium.launch(
