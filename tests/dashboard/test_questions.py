@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 import taskyard
 from taskyard.sync import SyncYard
@@ -106,6 +106,20 @@ WRONG = {
     "Hosts 1": ("w", "must have at least 2 characters"),
     "Extra": ("{", "must be an object"),
 }
+
+
+def test_a_yard_without_a_place_for_files_says_so_at_the_field(visit: Visit, yard: SyncYard):
+    given_a_question(yard, answer_schema={"type": "string", "format": "binary", "title": "Plan"})
+    visit.page.route("**/api/session", without_a_place)
+    visit.open("/approvals", "Approvals")
+
+    expect(visit.main.get_by_label("Plan")).to_be_disabled()
+    visit.sees("This yard has no place for files: an operator sets TASKYARD_ARTIFACTS.")
+
+
+def without_a_place(route: Route) -> None:
+    answer = route.fetch()
+    route.fulfill(response=answer, json={**answer.json(), "stores_files": False})
 
 
 def test_every_kind_of_field_says_what_is_wrong_with_it(visit: Visit, yard: SyncYard):

@@ -15,6 +15,7 @@ from taskyard.ledger.clock import ManualClock
 from taskyard.server.server import served
 from taskyard.yard import Yard
 from tests.server.calling import calling, client_of
+from tests.yards import OpenYard
 
 
 def page_of(client: httpx.AsyncClient) -> dict[str, str]:
@@ -253,3 +254,12 @@ async def test_who_signs_in_and_out_is_in_the_audit_log(yard: Yard):
     found = [(each.by, each.action, each.facts.get("role")) for each in (await yard.audit.list()).entries]
     assert found[:2] == [("human:olga", "session.ended", "operator"), ("human:olga", "session.begun", "operator")]
     assert [action for _, action, _ in found[2:]] == ["token.created"]
+
+
+@pytest.mark.parametrize("has_place", [True, False])
+async def test_a_page_hears_whether_files_have_a_place(open_yard: OpenYard, tmp_path: Path, has_place: bool):
+    yard = await open_yard(artifacts=tmp_path.as_uri() if has_place else None)
+    async with calling(yard) as client:
+        who = (await client.get("/api/session")).json()
+
+    assert who["stores_files"] is has_place

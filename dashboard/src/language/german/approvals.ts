@@ -28,6 +28,8 @@ export const approvals = {
   No: "Nein",
   "Storing {name}…": "{name} wird gespeichert …",
   "{name} is stored.": "{name} ist gespeichert.",
+  "This yard has no place for files: an operator sets TASKYARD_ARTIFACTS.":
+    "Dieser Yard hat keinen Ort für Dateien: Wer ihn betreibt, setzt TASKYARD_ARTIFACTS.",
   "Sign in to send a file.": "Melden Sie sich an, um eine Datei zu senden.",
   "A text, or any value in JSON.": "Ein Text oder ein beliebiger JSON-Wert.",
   "An object in JSON.": "Ein JSON-Objekt.",

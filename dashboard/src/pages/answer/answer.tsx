@@ -65,7 +65,7 @@ function Shown({ link, asked }: { link: string; asked: LinkedQuestion }) {
       <QuestionWords question={question} />
       {is_open ? (
         <>
-          <QuestionForm schema={question.answer_schema} send={send} />
+          <QuestionForm schema={question.answer_schema} send={send} upload={say("Sign in to send a file.")} />
           <p className="quiet">
             {say("Your answer is recorded as {recipient}. This link takes one answer.", {
               recipient: <code>link:{asked.recipient}</code>,

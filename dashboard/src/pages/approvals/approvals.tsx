@@ -16,7 +16,7 @@ import { isBlank, Json } from "@/parts/json";
 import { Card, Page } from "@/parts/page";
 import { Ago, Lasted } from "@/parts/time";
 
-import { useMay } from "@/session/session";
+import { useMay, useSession } from "@/session/session";
 import { useToast } from "@/shell/toasts";
 
 import { QuestionForm } from "./question-form";
@@ -105,6 +105,7 @@ function Asking({ approval, question }: { approval: Approval; question: Question
   const client = useQueryClient();
   const tell = useToast();
   const { may, why } = useMay("steer");
+  const { stores_files } = useSession();
   async function send(data: unknown) {
     await answer(approval.task.id, approval.signal, data, approval.wait);
     tell("good", say("Answered: the task goes on"));
@@ -113,7 +114,14 @@ function Asking({ approval, question }: { approval: Approval; question: Question
   return (
     <div className="approval-question">
       <QuestionWords question={question} />
-      <QuestionForm schema={question.answer_schema} send={send} upload={storeFile} hindrance={may ? undefined : why} />
+      <QuestionForm
+        schema={question.answer_schema}
+        send={send}
+        upload={
+          stores_files ? storeFile : say("This yard has no place for files: an operator sets TASKYARD_ARTIFACTS.")
+        }
+        hindrance={may ? undefined : why}
+      />
     </div>
   );
 }

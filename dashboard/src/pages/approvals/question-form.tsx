@@ -26,7 +26,7 @@ type Upload = (file: File) => Promise<string>;
 interface FormProps {
   schema: unknown;
   send: (data: unknown) => Promise<unknown>;
-  upload?: Upload | undefined; // stores a file and gives what tasks refer to it by; absent: none can be sent here
+  upload: Upload | string; // stores a file and gives what tasks refer to it by; or why none can be sent here
   hindrance?: string | undefined; // why this person may not answer
 }
 
@@ -85,7 +85,7 @@ export function QuestionForm({ schema, send, upload, hindrance }: FormProps) {
         value={answer}
         change={setAnswer}
         problems={problems}
-        upload={upload && storedBy(upload)}
+        upload={typeof upload === "string" ? upload : storedBy(upload)}
       />
       <p className="question-words" role="alert">
         {words}
@@ -112,7 +112,7 @@ interface FieldProps {
   value: unknown;
   change: (value: unknown) => void;
   problems: Problems;
-  upload: Upload | undefined;
+  upload: Upload | string;
 }
 
 function Field(props: FieldProps) {
@@ -255,7 +255,7 @@ function YesOrNo(props: FieldProps) {
 function FileField(props: FieldProps) {
   const [words, setWords] = useState<string | null>(null);
   async function store(file: File | undefined) {
-    if (file === undefined || props.upload === undefined) return;
+    if (file === undefined || typeof props.upload === "string") return;
     setWords(say("Storing {name}…", { name: file.name }));
     try {
       props.change(await props.upload(file));
@@ -271,11 +271,11 @@ function FileField(props: FieldProps) {
           <input
             {...ids}
             type="file"
-            disabled={props.upload === undefined}
+            disabled={typeof props.upload === "string"}
             onChange={(event) => void store(event.target.files?.[0])}
           />
           <span className="hint" role="status">
-            {props.upload === undefined ? say("Sign in to send a file.") : words}
+            {typeof props.upload === "string" ? props.upload : words}
           </span>
         </>
       )}

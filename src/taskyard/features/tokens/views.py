@@ -46,6 +46,7 @@ class Who:
     may: May
     groups: Annotated[tuple[str, ...], About("Those of the person, which questions may be for.")]
     signed_in_by: Annotated[SignedInBy, About("How they proved who they are.")]
+    stores_files: Annotated[bool, About("Whether the yard has a place for artifacts.")]
 
 
 @view

@@ -118,6 +118,7 @@ async def _who(caller: Caller, expires_at: Micros | None) -> Who:
         may=May(steer=role in STEER, operate=role in OPERATE, administer=role in ADMINISTER),
         groups=caller.token.groups,
         signed_in_by=caller.token.way,
+        stores_files=caller.yard.local.ledger.options.artifacts is not None,
     )
 
 
