@@ -17,7 +17,7 @@ from taskyard.ledger.options import Options
 from taskyard.yard import Yard, local_yard
 from tests.local_only import HTTP, mark_local_only
 from tests.scheduling import Scheduling, rank_of
-from tests.selection import is_worth_it
+from tests.selection import MADE_FOR_A_STORE, is_worth_it, store_of
 from tests.storage import asked_for, give_back, in_memory, opener, take
 from tests.yards import OpenYard
 
@@ -31,7 +31,6 @@ settings.load_profile("taskyard")
 gc.disable()  # until all tests are collected: none of them is garbage
 FOUND = pytest.StashKey[set[str]]()  # what the folder of the project had when the tests began
 MAY_LEAVE = {".hypothesis", ".pytest_cache", ".taskyard", ".tools"}  # git ignores them
-STORED = ("open_yard", "connect", "store", "yard", "live")  # what is made for each store
 
 
 @pytest.fixture
@@ -99,18 +98,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
 
 def _is_wanted(item: pytest.Item) -> bool:
     test = item.originalname if isinstance(item, pytest.Function) else item.name
-    return is_worth_it(item.path, test, _store_of(item), is_first=_is_first_case(item))
-
-
-def _store_of(item: pytest.Item) -> str:
-    """The store that a test is run on; nothing where it knows none."""
-    given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-    return next((str(given[name]) for name in STORED if name in given), "")
+    return is_worth_it(item.path, test, store_of(item), is_first=_is_first_case(item))
 
 
 def _is_first_case(item: pytest.Item) -> bool:
     given = item.callspec.indices if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-    return all(index == 0 for name, index in given.items() if name not in STORED)
+    return all(index == 0 for name, index in given.items() if name not in MADE_FOR_A_STORE)
 
 
 def pytest_collection_finish() -> None:

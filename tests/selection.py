@@ -10,11 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from zlib import crc32
 
+import pytest
+
 from tests.local_only import HTTP, LOCAL_ONLY
 
 STORED = ("sqlite", "postgres", "redis")
 BEYOND = (*STORED, HTTP)
 SERVED = ("sqlite", "postgres")  # what servers usually have
+MADE_FOR_A_STORE = ("open_yard", "connect", "store", "yard", "live")  # arguments of tests
 
 # Files of guarantees that a store keeps by what it does itself: it chooses, orders, pages, counts, removes, wakes up,
 # and writes together or not at all.
@@ -59,6 +62,12 @@ OF_PRESETS = {
     "loki": ("sqlite", "redis"),
     "ade": ("sqlite", "redis"),
 }
+
+
+def store_of(item: pytest.Item) -> str:
+    """The store that a test is run on; nothing where it knows none."""
+    given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    return next((str(given[name]) for name in MADE_FOR_A_STORE if name in given), "")
 
 
 def is_worth_it(path: Path, test: str, store: str, *, is_first: bool) -> bool:

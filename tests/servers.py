@@ -9,6 +9,7 @@ import hashlib
 import os
 import shutil
 import socket
+import sys
 import tempfile
 import warnings
 from collections import defaultdict
@@ -94,6 +95,8 @@ def give_back_postgres(version: int, folder: Path) -> None:
     if stored is not None and stored < _MUCH:
         session.execute(clearing)
         _given_back[server].append(url)
+    elif kept := sys.modules.get("tests.kept_sessions"):
+        kept.forget(schema)
 
 
 @cache

@@ -7,9 +7,11 @@ import pytest
 
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.contract import Store
+from tests.loops import pytest_asyncio_loop_factories, pytest_runtest_setup
 from tests.storage import asked_for, give_back, opener, take
 from tests.stores.given import Connect
 
+__all__ = ["pytest_asyncio_loop_factories", "pytest_runtest_setup"]
 OF_NEW_YARDS = frozenset({"test_migrations", "test_opening"})  # files about how a yard comes to be
 
 
