@@ -17,6 +17,11 @@ from tests import servers
 
 VERSION = 16
 Meanwhile = Callable[[Callable[[], Awaitable[object]]], None]
+_READ_OF_READY = """
+select coalesce(sum(idx_tup_read), 0)::bigint
+from pg_stat_user_indexes
+where schemaname = $1 and indexrelname = 'ready_pkey'
+"""
 
 
 @pytest.fixture
@@ -88,6 +93,11 @@ class Gate:
         async with asyncio.timeout(20):
             while await self._watcher.fetchval(sql) < number:  # noqa: ASYNC110 - there is no event to wait for
                 await asyncio.sleep(0.002)
+
+    async def read_of_ready(self) -> int:
+        """How many entries of the index of ready rows were read so far, by sessions that have ended."""
+        await self.session.execute("select pg_stat_clear_snapshot()")
+        return await self.session.fetchval(_READ_OF_READY, self.schema)
 
     async def ask(self, sql: str, *values: Any) -> Any:
         return await self._watcher.fetchval(sql.replace("yard.", f"{self.schema}."), *values)

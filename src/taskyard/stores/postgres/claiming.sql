@@ -1,19 +1,19 @@
 -- Claims, heartbeats, and the small writes that are no change sets.
 
 -- name: pick
--- The best ready tasks behind a place in each lane, over all these lanes, locked as far as nobody else has them. Read
--- unlocked are at most $11 of each lane; where a lane has more, nothing is taken that comes after the last one read of
--- it, for there might be better behind that. A place: nothing that was looked at before is looked at again.
+-- The best ready tasks behind a place in each lane, over all these lanes, locked as far as nobody else has them. A place:
+-- nothing that was looked at before is looked at again.
 -- $1 lanes, $2 what ageing is worth there now, $3 $4 rank and seq to begin behind; $5 how many to look at, $6 what a task
--- without a maximum reserves, $7 what the agent can afford, $8 the time, $9 workspace, $10 names of ceilings, $12 how many.
+-- without a maximum reserves, $7 what the agent can afford, $8 the time, $9 workspace, $10 names of ceilings, $11 how many
+-- to read of each lane at first, $12 how many.
 -- Where lock_picked is left out, it is `look`, which locks nothing.
 -- Lateral parts with an offset are looked up row by row. Joined as usual, all of ready would be read for each task: it is
 -- emptied again and again, and the server takes it for empty where it counted its rows at such a time.
 with lane as materialized (
   select *
   from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) as lane (id, aged, rank, seq)
-), head as materialized (
-  select lane.id as lane, found.*, found.rank - lane.aged as worth,
+), front as materialized (
+  select lane.id as lane, lane.aged, found.*, found.rank - lane.aged as worth,
     count(*) over (partition by lane.id) as alike,
     row_number() over (partition by lane.id order by found.rank desc, found.seq desc) as from_end
   from lane
@@ -27,16 +27,51 @@ with lane as materialized (
     order by ready.rank, ready.seq
     limit $11::bigint
   ) as found
+), bound as materialized (
+  -- As many as are to be looked at are no worse than this one, so nothing that is worse is read. Else the end of any lane.
+  select coalesce(max(worth), 4611686018427387904) as worth, coalesce(max(seq), 0) as seq, count(*) > 0 as is_known
+  from (select worth, seq from front order by worth, seq offset $5::bigint - 1 limit 1) as nth
+), deep as materialized (
+  -- The lanes that may have more of the best than was read at first.
+  select front.lane, front.aged, front.rank, front.seq, bound.worth + front.aged as bound_rank, bound.seq as bound_seq,
+    least($5::bigint, greatest(8, 4 * $5::bigint / count(*) over ())) - $11::bigint as most
+  from front
+  join bound
+  on (front.worth, front.seq) <= (bound.worth, bound.seq)
+  where front.from_end = 1
+  and front.alike = $11::bigint
+), behind as materialized (
+  select deep.lane, found.*, found.rank - deep.aged as worth, count(*) over (partition by deep.lane) = deep.most as is_cut,
+    row_number() over (partition by deep.lane order by found.rank desc, found.seq desc) as from_end
+  from deep
+  cross join lateral (
+    select ready.rank, ready.seq, ready.version, ready.ctid as place
+    from yard.ready
+    where ready.lane = deep.lane
+    and ready.band = 0
+    and ready.share = 0
+    and (ready.rank, ready.seq) > (deep.rank, deep.seq)
+    and (ready.rank, ready.seq) <= (deep.bound_rank, deep.bound_seq)
+    order by ready.rank, ready.seq
+    limit deep.most
+  ) as found
 ), horizon as materialized (
+  -- Where a lane has more than were read, nothing is taken that comes after the last one read: there may be better behind.
   select worth, seq
-  from head
-  where alike = $11::bigint
+  from behind
+  where is_cut
   and from_end = 1
   order by worth, seq
   limit 1
 ), best as materialized (
   select head.*
-  from head
+  from (
+    select lane, rank, seq, version, place, worth
+    from front
+    union all
+    select lane, rank, seq, version, place, worth
+    from behind
+  ) as head
   where not exists (select 1 from horizon)
   or (head.worth, head.seq) <= (select worth, seq from horizon)
   order by head.worth, head.seq
@@ -70,10 +105,14 @@ with lane as materialized (
     (select coalesce(max(epoch.epoch), 0) from yard.epoch where epoch.workspace = $9::text) as epoch,
     -- The lanes that may have tasks which were not taken into account.
     (
-      select json_agg(head.lane)
-      from head
-      where head.from_end = 1
-      and (head.alike = $11::bigint or (head.worth, head.seq) > (select reached.worth, reached.seq from reached))
+      select json_agg(part.lane)
+      from (
+        select lane from front where from_end = 1 and (worth, seq) > (select worth, seq from reached)
+        union
+        select lane from behind where from_end = 1 and (is_cut or (worth, seq) > (select worth, seq from reached))
+        union
+        select lane from deep where (select is_known from bound)
+      ) as part
     ) as unread,
     (
       select json_agg(json_build_array(ceiling.name, ceiling.ceiling, ceiling.held, ceiling.spent))

@@ -28,7 +28,6 @@ from taskyard.stores.shared.heartbeat_batches import apply_heartbeats
 
 _NO_CEILING = 2**62
 _FIRST = (-(2**62), 0)  # the place before every rank
-_EACH = 8  # the least number of tasks that are read of a lane at once, if a claim wants several
 _MORE, _MOST = 4, 5_000  # how many times as many are looked at in the next round, and at most
 
 
@@ -117,7 +116,7 @@ async def _read_more(
     wanted = min(len(plan.leases), max(plan.slots, 1))
     # More are looked at each time: a lane may begin with many tasks that the agent cannot afford.
     looked_at = max(wanted, min(wanted * _MORE**found.rounds, _MOST))
-    each = min(looked_at, max(_EACH, 4 * looked_at // max(len(lanes), 1)))
+    of_each = -(-looked_at // max(len(lanes), 1))  # if all lanes have so many, they have as many as are looked at
     found.rounds += 1
     places = [found.places.get(lane.id, _FIRST) for lane in lanes]
     own, planned = _own_ceilings(plan), claiming.ceilings_of(plan)
@@ -134,7 +133,7 @@ async def _read_more(
         plan.now,
         plan.workspace,
         own,
-        each,
+        of_each,
         wanted,
     )
     epoch, unread, limits, last = answer[0][:4]
