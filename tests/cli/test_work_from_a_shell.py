@@ -12,6 +12,13 @@ from taskyard.cli.invocation import COLLECT_AFTER
 from tests.cli.conftest import Command, given_an_empty_yard
 
 BIN = Path(sys.executable).parent
+ENDING = """
+import atexit, gc
+from taskyard.cli.main import main
+
+atexit.register(lambda: print("looked at and left alone:", len(gc.get_objects()), gc.get_freeze_count()))
+main()
+"""
 
 
 def test_a_task_goes_in_is_claimed_and_completed(taskyard: Command) -> None:
@@ -111,6 +118,15 @@ def test_the_program_ends_with_one_line_and_a_status(tmp_path: Path) -> None:
     assert done.stdout == ""
     assert done.stderr.startswith("invalid_input: ")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_command_does_not_look_for_garbage_when_it_ends() -> None:
+    words = [sys.executable, "-c", ENDING, "--version"]
+    shown = subprocess.run(words, check=True, capture_output=True, text=True, timeout=60).stdout
+
+    looked_at, left_alone = map(int, shown.rpartition(":")[2].split())
+    assert left_alone > 20_000
+    assert looked_at < left_alone / 20
 
 
 def test_a_worker_does_not_look_for_garbage_at_every_turn(tmp_path: Path) -> None:

@@ -4,13 +4,16 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from taskyard.api.messages import Closing
 from taskyard.ledger.clock import ManualClock
+from taskyard.server.live import connections
 from taskyard.server.live import feed as feeds
 from taskyard.server.live import stream as streams
+from taskyard.server.live.event_buffer import Interest
 from taskyard.server.server import GRACE, Server, served
 from taskyard.yard import Yard
 from tests.server.listeners import STREAM, calling, chunks, listening, live, streamed, until
@@ -267,3 +270,35 @@ async def test_a_server_that_stops_sends_everybody_home(yard: Yard):
 
         assert [(await each.farewell()).code for each in (silent, listener)] == [Closing.STOPPING] * 2
         assert [line async for line in stream.aiter_lines()] == []
+
+
+async def test_events_are_read_while_somebody_listens_and_no_longer(
+    yard: Yard, server: Server, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(connections, "UNHEARD", 0.0)
+    monkeypatch.setattr(connections, "EVERY", 0.001)
+    await given_an_agent(yard)
+    async with listening(server) as listener:
+        await listener.subscribe()
+        feed = await live(server).feed_of(yard)
+        for _ in range(5):
+            await given_a_finished_task(yard)
+            await listener.events(4)
+        assert await live(server).feed_of(yard) is feed
+    await until(lambda: not live(server).follows(yard.workspace))
+
+    read_to = feed.recent.head
+    await given_a_finished_task(yard)
+    async with listening(server) as listener:
+        assert await listener.subscribe(after=read_to) == read_to
+        assert [event["event"] for event in await listener.events(4)] == STORY
+    assert feed.recent.head == read_to
+
+
+async def test_who_still_reads_what_is_long_past_keeps_the_feed(yard: Yard, server: Server):
+    feed = await live(server).feed_of(yard)
+    late = feeds.Subscription(feed, Interest(), 0, Mock())  # it joins when it has read what is stored
+
+    assert feed.unheard_for() == 0.0
+    late.leave()
+    await until(lambda: feed.unheard_for() > 0.0)

@@ -10,7 +10,7 @@ from websockets.exceptions import ConnectionClosed
 from taskyard.api.messages import Closing
 from taskyard.features.tasks.views import Held
 from taskyard.server import server as serving
-from taskyard.server.live import event_buffer, socket
+from taskyard.server.live import connections, event_buffer, socket
 from taskyard.server.live.feed import LiveFeed
 from taskyard.server.server import Server, served
 from taskyard.yard import Yard
@@ -30,7 +30,8 @@ async def server(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[S
 
 
 @pytest.fixture
-async def feed(server: Server, yard: Yard) -> LiveFeed:
+async def feed(server: Server, yard: Yard, monkeypatch: pytest.MonkeyPatch) -> LiveFeed:
+    monkeypatch.setattr(connections, "UNHEARD", 600.0)  # who listens may have to be connected first
     return await live(server).feed_of(yard)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator, MutableMapping
 from importlib import import_module
@@ -194,3 +195,6 @@ def main() -> None:
         # The reader has gone, as `head` does; there is nobody to tell.
         sys.stderr.close()
         sys.exit(0)
+    finally:
+        # Python looks for garbage once more when it ends, in all that is loaded: a fifth of what a short command takes.
+        gc.freeze()

@@ -16,6 +16,7 @@ from taskyard.yard import Yard
 
 logger = logging.getLogger("taskyard.server")
 EVERY = 0.25  # seconds between looks at the tokens of those who listen: half of what the guide to security promises
+UNHEARD = 5.0  # seconds after which a feed that nobody listens to ends; a page that is loaded anew is back sooner
 
 
 class LiveConnection(Protocol):
@@ -33,14 +34,17 @@ class LiveConnection(Protocol):
 
 
 class Live:
-    """The feeds of one server process, one for each workspace that somebody listens to."""
+    """The feeds of one server process, one for each workspace that somebody listens to.
+
+    A feed reads the store at every change of it, whatever workspace changed: it ends soon after its last listener left.
+    """
 
     def __init__(self, serving: Serving) -> None:
         self._serving = serving
-        self._feeds: dict[str, LiveFeed] = {}
+        self._feeds: dict[str, tuple[LiveFeed, asyncio.Task[None]]] = {}  # by workspace
         self._opening = asyncio.Lock()
         self._connections: set[LiveConnection] = set()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
         self._is_closed = False
         self._is_warned = False
 
@@ -54,9 +58,13 @@ class Live:
                 raise YardClosed
             self._begin_watching()
             if yard.workspace not in self._feeds:
-                feed = self._feeds[yard.workspace] = LiveFeed(yard, Recent(await yard.local.events.newest()))
-                self._run(feed.run(), f"taskyard events of {yard.workspace}")
-            return self._feeds[yard.workspace]
+                feed = LiveFeed(yard, Recent(await yard.local.events.newest()))
+                running = self._run(feed.run(), f"taskyard events of {yard.workspace}")
+                self._feeds[yard.workspace] = feed, running
+            return self._feeds[yard.workspace][0]
+
+    def follows(self, workspace: str) -> bool:
+        return workspace in self._feeds
 
     def admit(self, connection: LiveConnection, most: int | None = None) -> None:
         """Count somebody among those who listen; where so many do under the same token, refuse: `TooManyListeners`."""
@@ -85,14 +93,18 @@ class Live:
             for task in self._tasks:
                 task.cancel()
             if self._tasks:
-                await asyncio.wait(self._tasks)
+                await asyncio.wait(set(self._tasks))
 
-    def _run(self, work: Coroutine[None, None, None], name: str) -> None:
-        self._tasks.append(asyncio.create_task(work, name=name))
+    def _run(self, work: Coroutine[None, None, None], name: str) -> asyncio.Task[None]:
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(EVERY)
+            self._end_unheard()
             for connection in [connection for connection in self._connections if connection.is_stuck]:
                 connection.end(Closing.TOO_SLOW)
             # At once, so that many tokens take no longer than the slowest of them.
@@ -100,6 +112,12 @@ class Live:
             for token, is_good in zip(tokens, await asyncio.gather(*map(self._is_good, tokens)), strict=True):
                 if not is_good:
                     self._end_all(token)
+
+    def _end_unheard(self) -> None:
+        for workspace, (feed, running) in list(self._feeds.items()):
+            if feed.unheard_for() > UNHEARD:
+                running.cancel()
+                del self._feeds[workspace]
 
     async def _is_good(self, token: str) -> bool:
         try:

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
+from weakref import WeakSet
 
 from taskyard.api.messages import Closing
 from taskyard.core.changes import StoredEvent
@@ -38,6 +39,16 @@ class LiveFeed:
         self.recent = recent
         self.catching_up = asyncio.Semaphore(CATCHING_UP)
         self._subscriptions: dict[str | None, set[Subscription]] = {}  # by what their events are of
+        # Those above, and those that still read pages of their own. One that was refused before it began is let go of.
+        self._listeners: WeakSet[Subscription] = WeakSet()
+        self._heard_at = asyncio.get_running_loop().time()
+
+    def unheard_for(self) -> float:
+        """The seconds since somebody was last seen to listen, by whoever asks for this."""
+        now = asyncio.get_running_loop().time()
+        if self._listeners:
+            self._heard_at = now
+        return now - self._heard_at
 
     async def run(self) -> None:
         while True:
@@ -57,10 +68,14 @@ class LiveFeed:
     def everyone(self) -> Iterator[Subscription]:
         return (each for those in list(self._subscriptions.values()) for each in list(those))
 
+    def expect(self, subscription: Subscription) -> None:
+        self._listeners.add(subscription)
+
     def join(self, subscription: Subscription) -> None:
         self._subscriptions.setdefault(subscription.interest.key, set()).add(subscription)
 
     def leave(self, subscription: Subscription) -> None:
+        self._listeners.discard(subscription)
         those = self._subscriptions.get(subscription.interest.key, set())
         those.discard(subscription)
         if not those:
@@ -108,7 +123,7 @@ class Subscription:
     """The events that one listener wants, in order, from a number on."""
 
     __slots__ = (
-        *("_blocked_since", "_feed", "_is_live", "_on_end", "_read_to", "_waiting"),
+        *("__weakref__", "_blocked_since", "_feed", "_is_live", "_on_end", "_read_to", "_waiting"),
         *("ended", "interest", "missing", "passed_on"),
     )
 
@@ -125,6 +140,7 @@ class Subscription:
         self._blocked_since: float | None = None
         self._is_live = False
         self._waiting: asyncio.Future[None] | None = None
+        feed.expect(self)
 
     @property
     def is_blocked(self) -> bool:
