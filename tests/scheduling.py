@@ -21,12 +21,12 @@ _WAITING = frozenset(
         *("tests/worker/test_lifetimes.py", "tests/worker/test_supervision.py"),
     }
 )
-_PROGRAMS = "tests/docs/test_papers.py"  # each case is a process of its own, and takes seconds
-# Files whose tests share what takes long to make: see the fixtures of the scope "module".
+# Files whose tests share what takes long to make: see the fixtures of the scope "module", and what is cached.
 _WHOLE = frozenset(
     {
         *(
             "tests/cli/test_hostile_texts.py",
+            "tests/docs/test_papers.py",
             "tests/stores/sqlite/test_plans.py",
             "tests/worker/gateway/test_coding_agent.py",
         ),
@@ -56,8 +56,6 @@ def unit_of(test: str) -> str:
         return file if file == _CROWD else folder
     if file in _WAITING:
         return "waiting"
-    if file == _PROGRAMS:
-        return test
     return file if file in _WHOLE else f"{file}::{function}"
 
 

@@ -9,6 +9,7 @@ answers with the pid, and tells the status when the child has ended.
 """
 
 import asyncio
+import gc
 import json
 import os
 import runpy
@@ -71,10 +72,11 @@ class Forked:
 
 
 class Nursery:
-    def __init__(self, loaded: Iterable[str] = LOADED) -> None:
+    def __init__(self, loaded: Iterable[str] = LOADED, *, options: Iterable[str] = ()) -> None:
+        """What it has loaded, and the options of Python, are those of all that it forks."""
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.processes.nursery", str(theirs.fileno()), *loaded],
+            [sys.executable, *options, "-m", "tests.processes.nursery", str(theirs.fileno()), *loaded],
             cwd=ROOT,
             pass_fds=[theirs.fileno()],
         )
@@ -227,7 +229,8 @@ def _run(request: _Request) -> None:
 if __name__ == "__main__":
     for each in sys.argv[2:]:
         import_module(each)
-    asked = socket.socket(fileno=int(sys.argv[1]))
-    wanted = _next_request(asked)
-    asked.close()
+    gc.collect()
+    gc.freeze()  # what is loaded is no garbage; a child that looked for some in it would copy every page of it
+    with socket.socket(fileno=int(sys.argv[1])) as asked:
+        wanted = _next_request(asked)
     _run(wanted)
