@@ -3,9 +3,9 @@
     python -m bench.flooding [URL] [--batch TASKS] [--dag] [--rounds N]
 
 The server, the flood and who is watched are processes of their own. What carries over is the ratio of the two p99, as
-the median of the rounds. Each round also floods another server, with a file of its own: what that costs is the price of
-sharing the machine's cores, which no server can lower. The flood's own process has the lowest priority, as who floods
-is on another machine.
+the median of the rounds and of all rounds together, with the interval that chance leaves. Each round also floods
+another server, with a file of its own: what that costs is the price of sharing the machine's cores, which no server can
+lower. The flood's own process runs only where a core is idle, as who floods is on another machine.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from typing import NamedTuple
 import httpx
 
 import taskyard
+from bench.ratios import blocks, percentile, ratio, run_when_idle
 
 TASK = {"type": "code", "prompt": "x" * 100, "dedup": "none"}
 PROGRAM = Path(sys.executable).with_name("taskyard")
@@ -67,6 +68,7 @@ def server(url: str) -> Generator[str]:
 
 async def send_all(address: str, token: str, flood: Flood) -> None:
     """Batches, one after the other and two at a time, for as long as this process lives."""
+    run_when_idle()
     body = json.dumps({"tasks": [TASK] * flood.batch}).encode()
     headers = {"content-type": "application/json", "authorization": f"Bearer {token}"}
     async with httpx.AsyncClient(base_url=address, headers=headers, timeout=60) as client:
@@ -95,10 +97,6 @@ async def latencies(address: str, token: str, seconds: float) -> Samples:
     return found
 
 
-def p(share: float, samples: list[float]) -> float:
-    return sorted(samples)[min(len(samples) - 1, int(len(samples) * share))] * 1000
-
-
 async def tokens(url: str) -> tuple[str, str]:
     async with taskyard.connect(url) as one, taskyard.connect(url, workspace="others") as other:
         made = [await yard.tokens.create("bench", "admin") for yard in (one, other)]
@@ -110,8 +108,7 @@ async def flooded(which: Flooded, address: str, watched: str, seconds: float) ->
     flood = which.flood
     words = ("-m", "bench.flooding", "--flood", which.address, "--batch", str(flood.batch), *(["--dag"] * flood.is_dag))
     secret = {**os.environ, "FLOODING": which.token}
-    lowly = "nice", "-n", "19", sys.executable
-    beside = await asyncio.create_subprocess_exec(*lowly, *words, env=secret, stdout=subprocess.PIPE)
+    beside = await asyncio.create_subprocess_exec(sys.executable, *words, env=secret, stdout=subprocess.PIPE)
     try:
         loud = await latencies(address, watched, seconds)
     finally:
@@ -142,7 +139,12 @@ async def measure(url: str, elsewhere: str, flood: Flood, seconds: float, rounds
         print(f"{kind} of {flood.batch} answered {place} in {rounds * seconds:g} s: {counts}")
     for name in found[0][0]:
         for share in SHARES:
-            show(name, share, [tuple(p(share, each[name]) for each in one) for one in found])
+            show(name, share, [tuple(1000 * percentile(each[name], share) for each in one) for one in found])
+        quiet, sharing, loud = (
+            [block for each in part for block in blocks(each[name], seconds)] for part in zip(*found, strict=True)
+        )
+        print(f"{name} p99 of all rounds: beside the flood {ratio(loud, quiet)}")
+        print(f"{name} p99 of all rounds: beside a flood elsewhere {ratio(sharing, quiet)}")
 
 
 def show(name: str, share: float, rounds: Sequence[tuple[float, ...]]) -> None:

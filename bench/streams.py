@@ -6,8 +6,9 @@
 One `taskyard serve`, and worker processes over HTTP whose handlers say so many tokens a second, in turns with handlers
 that say nothing. The figure is processor time of the server, from /proc, over the time in which all stream; that of the
 silent is taken off. With `--offered`, another worker drains so many tasks a second beside them: how many it did, and
-how soon they began. Those who speak run at the lowest priority: where agents are on other machines, the making of
-tokens takes no time from the server and from who drains.
+how soon they began. That is compared with silent attempts, which are measured twice in each round: how much the two
+differ is what chance does to the ratio. Those who speak run only where a core is idle: where agents are on other
+machines, the making of tokens takes no time from the server and from who drains.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from statistics import median
 from typing import NamedTuple
 
 import taskyard
+from bench.ratios import Block, blocks, percentile, pooled, ratio, run_when_idle, typical
 from taskyard.app import Yard
 from taskyard.client.streams import MOST_FOLLOWED
 
@@ -52,21 +54,14 @@ def serving(url: str, port: int) -> Generator[int]:
         process.wait(20)
 
 
-class Drained(NamedTuple):
-    """What a worker had to do beside the streams, and how soon it began, in milliseconds."""
-
-    tasks: int
-    median: float
-    p99: float
-
-
 class Round(NamedTuple):
     share: float  # of a core, that the server used
-    drained: Drained | None
+    waits: list[float]  # ms until each task began that was drained beside it; empty: none was offered
 
 
 async def speak(url: str, streams: int, rate: float, seconds: float) -> None:
     """A worker process: so many attempts at once, each with so many tokens a second; 0: silent."""
+    run_when_idle()
     agent = taskyard.Agent("speaker", max_concurrent_tasks=streams)
 
     @agent.handles("speak")
@@ -84,22 +79,20 @@ async def speak(url: str, streams: int, rate: float, seconds: float) -> None:
 
 
 async def echo(url: str, seconds: float) -> None:
-    """A worker process that drains, and prints what it had."""
+    """A worker process that drains, and prints how long each task had waited, in milliseconds."""
     agent, waits = taskyard.Agent("echo", max_concurrent_tasks=20), list[float]()
 
     async with taskyard.connect(url) as yard:
 
         @agent.handles("echo")
         async def handle(task: taskyard.Context) -> None:
-            waits.append((yard.now() - task.task.created_at) / 1_000_000)
+            waits.append((yard.now() - task.task.created_at) / 1_000)
 
         working = asyncio.create_task(yard.work(agent))
         await asyncio.sleep(seconds)
         working.cancel()
         await asyncio.wait([working])
-    waits.sort()
-    half, late = (1000 * waits[len(waits) * part // 100] for part in (50, 99))
-    print(json.dumps(Drained(len(waits), half, late)), flush=True)
+    print(json.dumps(waits), flush=True)
 
 
 async def offer(yard: Yard, rate: float, seconds: float) -> None:
@@ -122,7 +115,7 @@ async def one_round(url: str, pid: int, asked: argparse.Namespace, rate: float) 
         tasks = [await yard.enqueue("speak") for _ in range(asked.streams)]
         each = asked.streams // asked.workers
         words = [sys.executable, "-m", "bench.streams", "--speak", url, str(each), str(rate), str(asked.seconds + 8)]
-        workers = [subprocess.Popen(["nice", "-n", "19", *words]) for _ in range(asked.workers)]  # noqa: ASYNC220
+        workers = [subprocess.Popen(words) for _ in range(asked.workers)]  # noqa: ASYNC220
         followed = tasks[: asked.readers if rate else 0]
         # Each connection with as many streams as one client follows by answers that stay open.
         lines = [await connected.enter_async_context(taskyard.connect(url)) for _ in followed[::MOST_FOLLOWED]]
@@ -133,7 +126,7 @@ async def one_round(url: str, pid: int, asked: argparse.Namespace, rate: float) 
             while (await yard.tasks.count()).counts["running"] < each * asked.workers:  # noqa: ASYNC110 - they are others
                 await asyncio.sleep(0.2)
             await asyncio.sleep(2)
-            drained = None
+            waits: list[float] = []
             began, before = time.monotonic(), processor_time(pid)
             if asked.offered:
                 echoing = [sys.executable, "-m", "bench.streams", "--echo", url, str(asked.seconds + 3)]
@@ -143,7 +136,7 @@ async def one_round(url: str, pid: int, asked: argparse.Namespace, rate: float) 
                 await offer(yard, asked.offered, asked.seconds)
                 used = (processor_time(pid) - before) / (time.monotonic() - began)
                 told, _ = await asyncio.to_thread(draining.communicate)
-                drained = Drained(*json.loads(told))
+                waits = json.loads(told)
             else:
                 await asyncio.sleep(asked.seconds)
                 used = (processor_time(pid) - before) / (time.monotonic() - began)
@@ -156,11 +149,11 @@ async def one_round(url: str, pid: int, asked: argparse.Namespace, rate: float) 
             chunks = [chunk async for chunk in yard.streams.follow(tasks[0].id)]
             said = sum(len(chunk.text) for chunk in chunks) / len(TOKEN) / (asked.seconds + 8)
             print(f"  one stream: {len(chunks)} chunks, {said:.0f} tokens a second")
-        return Round(used, drained)
+        return Round(used, waits)
 
 
 async def main(asked: argparse.Namespace) -> None:
-    silent, speaking = list[Round](), list[Round]()
+    silent, again, speaking = list[Round](), list[Round](), list[Round]()
     with tempfile.TemporaryDirectory() as folder:
         store = asked.url or f"sqlite:///{folder}/yard.db"
         with serving(store, asked.port) as pid:
@@ -169,15 +162,30 @@ async def main(asked: argparse.Namespace) -> None:
             for _ in range(asked.rounds):
                 silent.append(await one_round(url, pid, asked, 0))
                 speaking.append(await one_round(url, pid, asked, asked.tokens))
+                if asked.offered:
+                    again.append(await one_round(url, pid, asked, 0))
     print(f"{asked.streams} attempts, {asked.workers} workers, {asked.readers} readers, {asked.tokens} tokens a second")
-    with_, without = (median(each.share for each in rounds) for rounds in (speaking, silent))
+    with_, without = (median(each.share for each in rounds) for rounds in (speaking, silent + again))
     print(f"  server, of a core: {with_:.3f}; silent attempts: {without:.3f}; streams: {with_ - without:.3f}")
-    for name, rounds in (("silent", silent), ("streams", speaking)):
-        if drained := [each.drained for each in rounds if each.drained is not None]:
-            half, late = (median(each[place] for each in drained) for place in (1, 2))
-            each_p99 = ", ".join(f"{each.p99:.1f}" for each in drained)
-            rate = median(each.tasks for each in drained) / asked.seconds
-            print(f"  beside {name}: {rate:.0f} a second, begun after {half:.1f} ms, p99 {late:.1f} ms ({each_p99})")
+    if asked.offered:
+        for name, rounds in (("silent attempts", silent), ("silent attempts again", again), ("streams", speaking)):
+            show_drain(name, rounds, asked.seconds)
+        first, second, beside = (second_by_second(rounds, asked.seconds) for rounds in (silent, again, speaking))
+        for name, figure in (("p99 of all", pooled), ("p99 of a usual second", typical)):
+            print(f"  {name}, beside streams: {ratio(beside, first + second, figure)}")
+            print(f"  {name}, beside silent attempts again: {ratio(second, first, figure)}")
+
+
+def show_drain(name: str, rounds: list[Round], seconds: float) -> None:
+    waits = [wait for each in rounds for wait in each.waits]
+    half, late = (percentile(waits, share) for share in (0.5, 0.99))
+    each_p99 = ", ".join(f"{percentile(each.waits, 0.99):.1f}" for each in rounds)
+    rate = len(waits) / len(rounds) / seconds
+    print(f"  beside {name}: {rate:.0f} a second, begun after {half:.1f} ms, p99 {late:.1f} ms ({each_p99})")
+
+
+def second_by_second(rounds: list[Round], seconds: float) -> list[Block]:
+    return [block for each in rounds for block in blocks(each.waits, seconds)]
 
 
 async def ready(url: str, token: str | None = None) -> None:
