@@ -89,6 +89,11 @@ async def pause() -> None:
         await asyncio.sleep(_LOOK_EVERY)
 
 
+def gives_way() -> bool:
+    """Whether this task lets short calls go first: it is a large call of a server, which others may be waiting for."""
+    return _patience.get() is not None
+
+
 async def pause_if_many(items: Sized) -> None:
     """A pause between two steps that each take in all of so many items."""
     if len(items) > LONG_TURN:

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from taskyard.stores.sqlite import SqliteStore, claims
 from taskyard.stores.sqlite.commits import commit_sets
 from taskyard.stores.sqlite.log import streams
 from taskyard.stores.sqlite.threads.writer import Writer
-from taskyard.stores.sqlite.transaction import PlacedTask, SqliteTransaction
+from taskyard.stores.sqlite.transaction import SqliteTransaction
 from tests.stores.given import (
     HERE,
     a_beat,
@@ -33,7 +33,6 @@ from tests.stores.given import (
 )
 from tests.stores.plans import a_plan
 from tests.stores.sqlite.inside import (
-    a_thousand_new,
     chunks_read,
     commits_of,
     held_back,
@@ -248,60 +247,3 @@ async def test_what_a_caller_gave_up_before_its_turn_is_not_done(writer: Writer,
 
     with opened(path) as connection:
         assert tasks_of(connection) == set()
-
-
-async def test_what_is_small_does_not_wait_for_more_than_one_large_set(writer: Writer, clock: ManualClock):
-    go_on = await held_back(writer)
-    ends: list[str] = []
-    sets = {"large": a_thousand_new(clock), "large too": a_thousand_new(clock), "small": one_new(clock)}
-    calls = {name: asyncio.ensure_future(writer.commit([each])) for name, each in sets.items()}
-    for name, call in calls.items():
-        call.add_done_callback(lambda _, name=name: ends.append(name))
-    await asyncio.sleep(0)
-    go_on.set()
-    await asyncio.gather(*calls.values())
-
-    assert ends == ["small", "large", "large too"]
-
-
-class Interruptions:
-    """Something small comes while a large set is being written, as often as that is begun."""
-
-    def __init__(self, writer: Writer, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.small: list[asyncio.Future[Any]] = []
-        self.ids: list[str] = []
-        self.begun = 0
-        self._writer, self._clock = writer, clock
-        self._loop = asyncio.get_running_loop()
-        insert = SqliteTransaction.insert_tasks
-
-        def noted(transaction: SqliteTransaction, tasks: Sequence[PlacedTask]) -> None:
-            if len(tasks) > 1:
-                self.begun += 1
-                asyncio.run_coroutine_threadsafe(self._come(), self._loop).result(30)
-            insert(transaction, tasks)
-
-        monkeypatch.setattr(SqliteTransaction, "insert_tasks", noted)
-
-    async def _come(self) -> None:
-        small = one_new(self._clock)
-        self.ids.append(small.tasks[0].hot.id)
-        self.small.append(asyncio.ensure_future(self._writer.commit([small])))
-        await asyncio.sleep(0)
-
-
-async def test_a_large_set_gives_way_to_what_is_small_a_few_times_and_no_more(
-    writer: Writer, path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
-):
-    interruptions = Interruptions(writer, clock, monkeypatch)
-
-    (landed,) = await writer.commit([a_thousand_new(clock)])
-    await asyncio.gather(*interruptions.small)
-
-    assert isinstance(landed, Committed)
-    assert interruptions.begun == 3
-    with opened(path) as connection:
-        numbers = dict(connection.execute("select id, seq from task"))
-        assert sorted(numbers.values()) == list(range(1, 1_004))
-        # The last one came when it gave way no more.
-        assert [numbers[task_id] for task_id in interruptions.ids] == [1, 2, 1_003]

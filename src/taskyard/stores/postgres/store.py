@@ -34,7 +34,7 @@ from taskyard.stores.postgres.fast.optimistic_claim import OptimisticClaims
 from taskyard.stores.postgres.fast.statement_runner import StatementRunner
 from taskyard.stores.postgres.log import log_removal, streams
 from taskyard.stores.postgres.statements import statements
-from taskyard.stores.postgres.transaction import PostgresTransaction
+from taskyard.stores.postgres.transaction import PostgresTransaction, fit_in_pieces
 from taskyard.stores.postgres.transaction_runner import Obstacles
 from taskyard.stores.postgres.transfer import dump, restore
 from taskyard.stores.shared.commits.change_sets import add_counts, check_consistency, count_rows
@@ -44,6 +44,7 @@ from taskyard.stores.shared.reads import Reads
 from taskyard.stores.shared.store_clock import MEASURED_EVERY, StoreClock
 from taskyard.stores.shared.timeouts import CALL_TIMEOUT, SLOW_CALL_TIMEOUT
 from taskyard.stores.shared.waiters import ANYTHING
+from taskyard.stores.turns import gives_way, pause
 
 Params = ParamSpec("Params")
 Answer = TypeVar("Answer")
@@ -175,7 +176,11 @@ class PostgresStore(Reads):
         return add_counts(sets, answers, counts)
 
     async def _commit_some(self, sets: Sequence[ChangeSet]) -> tuple[list[commits.Answer], commits.Counts]:
-        if self._where.prepared and single_statement.is_applicable(sets):
+        is_in_pieces = gives_way() and fit_in_pieces([task for each in sets for task in each.tasks])
+        if is_in_pieces:
+            if single_statement.is_applicable(sets):  # otherwise it may be about to lock what others wait for
+                await pause()
+        elif self._where.prepared and single_statement.is_applicable(sets):
             writing = self._open().write_once(lambda on: single_statement.commit_once(on, sets), rows=count_rows(sets))
             fast = await self._shielded(writing)
             if fast is not None:
@@ -186,6 +191,7 @@ class PostgresStore(Reads):
         async def work(
             transaction: PostgresTransaction, obstacles: Obstacles
         ) -> tuple[list[commits.Answer], commits.Counts]:
+            transaction.is_in_pieces = is_in_pieces
             return await commits.commit_batch(
                 transaction, sets, obstacles.task_ids, check_new_ids=obstacles.check_new_ids
             )

@@ -6,6 +6,7 @@ It knows no change set and checks no guard; its callers have done that.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from taskyard.core.changes import Change, Event, Limit, NewTask
@@ -33,6 +34,7 @@ from taskyard.stores.shared.commits.change_sets import owned_key
 from taskyard.stores.shared.log_rows import Chunk, chunk_events, split_events
 from taskyard.stores.turns import pause_if_many
 
+PIECE = 125  # new tasks of one statement, where a large set is written in pieces
 _STEPS_IN_ROW = 32  # of a task, whose numbers of the log its rows have; later ones have rows of their own
 
 
@@ -62,6 +64,7 @@ class PostgresTransaction:
         self.now = now
         self.locked: set[TaskId] = set()
         self.has_written = False
+        self.is_in_pieces = False  # whether many new tasks are sent in several statements
         self._topics: set[str] = set()
         self._ready_from: dict[LaneId, Place] = {}
         self._store_clock = store_clock  # whether the database's clock decides, and not a given one
@@ -166,7 +169,12 @@ class PostgresTransaction:
         self._has_new_tasks = True
         chunks = self._record((task.event, task.hot) for task in tasks)
         await pause_if_many(tasks)
-        self._parts += await new_task_parts(self.sql, tasks, chunks)
+        size = PIECE if self.is_in_pieces else len(tasks)
+        for start in range(0, len(tasks), size):
+            if start:
+                await self.flush()
+            piece = slice(start, start + size)
+            self._parts += await new_task_parts(self.sql, tasks[piece], chunks[piece])
 
     async def restore_tasks(self, tasks: Sequence[TaskCopy]) -> None:
         """Insert tasks of another yard. Their rows name no number of the log: their events come later."""
@@ -290,6 +298,16 @@ class PostgresTransaction:
         """Read limits without locks. A limit without a row is unlimited and unused."""
         found = {row[1]: Limit._make(row) for row in await self.query("limits", workspace, list(names))}
         return {name: found.get(name, Limit(workspace, name, None, 0, 0)) for name in names}
+
+
+def fit_in_pieces(tasks: Sequence[NewTask]) -> bool:
+    """Whether there are many, and several statements insert them in the same order as one would.
+
+    One statement inserts by id, and then by key: two who insert the same ones wait for each other in one order.
+    """
+    if len(tasks) <= PIECE or any(task.hot.idempotency_key is not None for task in tasks):
+        return False
+    return all(one.hot.id < other.hot.id for one, other in pairwise(tasks))
 
 
 def parse_limit(row: rows.Row) -> tuple[Key, Limit]:

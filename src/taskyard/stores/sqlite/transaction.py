@@ -22,7 +22,7 @@ from taskyard.stores.sqlite.log import log_append
 from taskyard.stores.sqlite.log.log_append import LogAppender, Part, SetPlace, Size, last_numbers
 from taskyard.stores.sqlite.statements import SQL, multi_row
 from taskyard.stores.sqlite.writes.moves import Step, write_steps
-from taskyard.stores.sqlite.writes.new_tasks import insert_tasks
+from taskyard.stores.sqlite.writes.new_tasks import Definitions, insert_tasks
 
 # Each with the place of its set in the log.
 PlacedTask = tuple[SetPlace, NewTask]
@@ -37,10 +37,15 @@ class Preempted(Exception):
 
 class SqliteTransaction:
     def __init__(
-        self, connection: apsw.Connection, time: StoreClock, should_yield: Callable[[], bool] | None = None
+        self,
+        connection: apsw.Connection,
+        time: StoreClock,
+        should_yield: Callable[[], bool] | None = None,
+        definitions: Definitions | None = None,
     ) -> None:
         self.connection = connection
         self._should_yield = should_yield  # None: this transaction does not yield
+        self._definitions = definitions
         number, mark, self._task_seq = last_numbers(connection)
         is_plausible = time.observe(mark)
         self.now = time.now()
@@ -93,10 +98,14 @@ class SqliteTransaction:
         steps = [Step(change[0], change[1], number) for change, number in zip(changes, numbers, strict=True)]
         write_steps(self.connection, steps)
 
+    def yield_to_others(self) -> None:
+        """Give up a large transaction if a small job waits."""
+        if self._should_yield is not None and self._should_yield():
+            raise Preempted
+
     def insert_tasks(self, tasks: Sequence[PlacedTask]) -> None:
         for start in range(0, len(tasks), CHUNK):
-            if self._should_yield is not None and self._should_yield():
-                raise Preempted
+            self.yield_to_others()
             self._insert_chunk(tasks[start : start + CHUNK])
 
     def _insert_chunk(self, placed: Sequence[PlacedTask]) -> None:
@@ -104,7 +113,7 @@ class SqliteTransaction:
         self._task_seq += len(placed)
         places, tasks = zip(*placed, strict=True)
         numbers = log_append.add_events(Part.TASKS, places, [task.event for task in tasks])
-        insert_tasks(self.connection, tasks, first, numbers)
+        insert_tasks(self.connection, tasks, first, numbers, self._definitions)
 
     def restore_tasks(self, tasks: Sequence[TaskCopy]) -> None:
         """Insert tasks of another yard. Their events come later."""

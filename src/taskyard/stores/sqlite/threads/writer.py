@@ -4,8 +4,9 @@ It takes all waiting jobs and runs them in one transaction, so that many calls s
 gets an answer before the commit. While idle, and while a coroutine waits for writes, the thread polls for commits of
 other processes: often after a write to the log, rarely otherwise.
 
-Small jobs go first: if one arrives while a large set is written, the large set is rolled back and begun again, a few
-times at most. Patient jobs, which no task waits for, run one by one while nothing else waits, or late with the rest.
+Small jobs go first: if one arrives before a large set is committed, that is rolled back, and begun again once no short
+call is under way, a few times at most. Patient jobs, which no task waits for, run one by one while nothing else waits,
+or late with the rest.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -26,8 +28,9 @@ from typing import Any
 import apsw
 
 from taskyard.core.changes import ChangeSet
-from taskyard.core.errors import StoreReplaced
+from taskyard.core.errors import StoreReplaced, YardClosed
 from taskyard.core.units import SECOND, Micros
+from taskyard.stores.shared import rows
 from taskyard.stores.shared.store_clock import StoreClock
 from taskyard.stores.shared.timeouts import CALL_TIMEOUT
 from taskyard.stores.sqlite import clock_rewind
@@ -40,15 +43,18 @@ from taskyard.stores.sqlite.statements import SQL
 from taskyard.stores.sqlite.threads.checkpoints import Checkpoints
 from taskyard.stores.sqlite.threads.futures import call_on_loop, reject, resolve
 from taskyard.stores.sqlite.transaction import Preempted, SqliteTransaction
+from taskyard.stores.sqlite.writes.new_tasks import Definitions
 from taskyard.stores.sqlite.yard_file import FileIdentity
+from taskyard.stores.turns import gives_way, in_pieces, pause
 
 logger = logging.getLogger("taskyard")
 Work = Callable[[SqliteTransaction], Any]
 _MOST_JOBS = 256  # in one transaction, so that the first job does not wait long for the last
 _MOST_SETS = 2_000
 _LARGE = 200  # rows above which a set gets its own transaction, so that no other call waits for its commit
-_PATIENCE = 0.05  # seconds after which a patient job waits no longer for a moment without others
 _MOST_PREEMPTIONS = 2  # times that a large set is rolled back for small jobs and begun again
+_MOST_PREEMPTIONS_GIVING_WAY = 8  # the same for a call that gives way to short ones
+_PATIENCE = 0.05  # seconds after which a patient job waits no longer for a moment without others
 REPORTED_EVERY = 60.0  # seconds between log messages about a clock that went back
 
 
@@ -61,8 +67,9 @@ class WriteJob:
     sets: Sequence[ChangeSet] = ()  # instead of work: the sets of adjacent jobs are committed together
     urgent: bool = False
     is_large: bool = False
+    is_preemptible: bool = False  # whether a small job that arrives has it rolled back, and `Preempted` raised
+    definitions: Definitions | None = None
     patient_until: float | None = None  # of a patient job: when it joins the others, by the monotonic clock
-    preemptions: int = 0  # times that it was rolled back for small jobs
 
 
 class Writer:
@@ -128,8 +135,25 @@ class Writer:
         return await self._put(WriteJob(self._loop.create_future(), work=work, urgent=urgent, patient_until=until))
 
     async def commit(self, sets: Sequence[ChangeSet]) -> list[Answer]:
-        is_large = any(len(each.tasks) + len(each.changes) > _LARGE for each in sets)
-        return await self._put(WriteJob(self._loop.create_future(), sets=sets, is_large=is_large))
+        if any(len(each.tasks) + len(each.changes) > _LARGE for each in sets):
+            return await self._commit_large(sets)
+        return await self._put(WriteJob(self._loop.create_future(), sets=sets))
+
+    async def _commit_large(self, sets: Sequence[ChangeSet]) -> list[Answer]:
+        """Write when no short call is under way. If a small job comes meanwhile it goes first, and this is repeated."""
+        defined = [task.definition for each in sets for task in each.tasks]
+        made = await in_pieces(rows.format_definitions, defined)
+        definitions = {id(definition): row for definition, row in zip(defined, made, strict=True)}
+        most = _MOST_PREEMPTIONS_GIVING_WAY if gives_way() else _MOST_PREEMPTIONS
+        for tried in count():
+            await pause()
+            if self._stopping:
+                raise YardClosed
+            job = WriteJob(self._loop.create_future(), sets=sets, is_large=True, definitions=definitions)
+            job.is_preemptible = tried < most
+            with suppress(Preempted):
+                return await self._put(job)
+        raise AssertionError("the last try is not preempted")
 
     async def _put(self, job: WriteJob) -> Any:
         self._arrived += not job.is_large
@@ -242,9 +266,8 @@ class Writer:
     def _run_jobs(self, connection: apsw.Connection, jobs: Sequence[WriteJob]) -> None:
         try:
             answers, wrote, streamed = self._transact(connection, jobs)
-        except Preempted:
-            jobs[0].preemptions += 1
-            self._large.appendleft(jobs[0])
+        except Preempted as preempted:
+            call_on_loop(self._loop, reject, [jobs[0].future], preempted)
             return
         except BaseException as error:
             refusal = translate_error(error, self._path, connection)
@@ -268,12 +291,16 @@ class Writer:
             self._identity.check()
             connection.execute(SQL["begin"])
             transaction = SqliteTransaction(
-                connection, self._time, self._should_yield if _is_preemptible(jobs) else None
+                connection,
+                self._time,
+                self._should_yield if jobs[0].is_preemptible else None,
+                jobs[0].definitions,
             )
             if transaction.went_back:
                 clock_rewind.cut_times(transaction)
             answers = _run_work(transaction, jobs)
             wrote = transaction.finish()
+            transaction.yield_to_others()
             connection.execute(SQL["commit"])
             self._identity.check()
         except BaseException:
@@ -286,7 +313,7 @@ class Writer:
         return answers, wrote, transaction.streamed
 
     def _should_yield(self) -> bool:
-        return self._arrived != self._taken
+        return self._arrived != self._taken and not self._stopping
 
     def _report_jump(self, back: Micros) -> None:
         """Log the jump, at most once a minute: two processes whose clocks disagree would fill the log."""
@@ -298,10 +325,6 @@ class Writer:
                 self._path,
                 back / SECOND,
             )
-
-
-def _is_preemptible(jobs: Sequence[WriteJob]) -> bool:
-    return len(jobs) == 1 and jobs[0].is_large and jobs[0].preemptions < _MOST_PREEMPTIONS
 
 
 def _run_work(transaction: SqliteTransaction, jobs: Sequence[WriteJob]) -> list[Any]:
