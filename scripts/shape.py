@@ -13,7 +13,7 @@ import sys
 import threading
 from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -140,6 +140,10 @@ class Follower:
         threading.setprofile(self.look)
         sys.setprofile(self.look)
 
+    def stop(self) -> None:
+        threading.setprofile(None)
+        sys.setprofile(None)
+
     def look(self, frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
         if event == "call" and code.co_filename.startswith(str(PACKAGE)) and not code.co_name.startswith("<"):
@@ -168,7 +172,9 @@ async def _yard() -> AsyncGenerator[Yard]:
 
 async def walks() -> dict[str, Walk]:
     follower = Follower()
-    async with _yard() as yard:
+    async with AsyncExitStack() as stack:
+        stack.callback(follower.stop)
+        yard = await stack.enter_async_context(_yard())
         await yard.agents.register("worker", max_concurrent_tasks=100)
         for _ in range(FEW_ROUNDS + FOLLOWED):
             await yard.enqueue("code")

@@ -5,7 +5,7 @@ import json
 import os
 import signal
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,9 +15,15 @@ import pytest
 
 from taskyard.app import Yard, connect
 from taskyard.integrations.loki.documents import task_id_of
+from tests.processes.nursery import Forked, nursery
 from tests.seeds.test_loki_files import CLAIM, REPORT, Folder, run_script, task
 from tests.storage import asked_for_by_url, url_of
 
+LOADS = (
+    "taskyard.cli.commands.transfer",
+    "taskyard.integrations.loki.queue_files",
+    "taskyard.integrations.loki.mirror",
+)
 # Completes a task as the document has it, with Python where it has jq: under the lock, from the file that has it.
 COMPLETE = r"""
 (
@@ -56,7 +62,7 @@ IN_PIECES = r"""
 class Looking:
     """One of the two commands at work, and the lines that it prints."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Forked) -> None:
         self.process = process
 
     async def line(self) -> dict[str, Any]:
@@ -75,8 +81,10 @@ class Looking:
 
 @asynccontextmanager
 async def looking(url: str, folder: Folder, *words: str) -> AsyncGenerator[Looking]:
-    command = ("-m", "taskyard", "--url", url, "--preset", "loki", *words, str(folder.root), "--every", "0.1", "--json")
-    process = await asyncio.create_subprocess_exec(sys.executable, *command, stdout=PIPE, stdin=DEVNULL)
+    command = ("--url", url, "--preset", "loki", *words, str(folder.root), "--every", "0.1", "--json")
+    process = await nursery().fork(
+        "taskyard", *command, loads=["taskyard.cli.commands.transfer", "taskyard.integrations.loki"]
+    )
     try:
         yield Looking(process)
     finally:
@@ -249,7 +257,7 @@ async def test_a_kill_in_the_middle_of_writing_leaves_whole_files_and_the_next_o
         await yard.complete(held.id, held.lease, {"status": "success", "output": long}, decision_report=REPORT)
         reader = await somebody_writes(half)
         piece = os.read(reader, 1000)
-        writer.process.kill()
+        writer.process.send_signal(signal.SIGKILL)
         await writer.process.wait()
     os.close(reader)
     half.unlink()
