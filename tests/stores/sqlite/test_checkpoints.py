@@ -17,6 +17,7 @@ from tests.stores.sqlite.inside import a_thousand_new, one_new, opened, tasks_of
 
 PAGE = 4096 + 24  # bytes of a page in the log, with its head
 ROUND = 25
+FEW_PAGES_EACH = 300  # writes of one task
 
 
 @pytest.fixture
@@ -71,6 +72,17 @@ async def test_a_log_that_is_never_copied_beside_the_writer_has_an_end(
     assert sizes < 600  # one transaction may begin just below the bound
     with opened(path) as connection:
         assert len(tasks_of(connection)) == 100 * ROUND
+
+
+async def test_a_log_that_is_nearly_copied_is_finished_by_the_writer_and_written_over(
+    copiers: list[str], path: Path, writer: Writer, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(checkpoints, "MOST_PAGES", 1_000_000)
+    for _ in range(FEW_PAGES_EACH):
+        await writer.commit([one_new(clock)])
+
+    assert 0 < copiers.count("taskyard writes") <= copiers.count("taskyard copies the log of")
+    assert log_of(path) < 2 * FEW_PAGES_EACH  # each of them wrote five or more
 
 
 async def test_a_copy_that_fails_is_logged_once_and_tried_again(

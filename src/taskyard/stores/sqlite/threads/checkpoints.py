@@ -1,8 +1,9 @@
 """Checkpoints of the write-ahead log outside of commits: SQLite would run them inside the commit that fills the log.
 
 A thread with its own connection copies the log into the file as the log grows. While writes never pause, it cannot
-reach the end of the log, where the log would restart. At the log's maximum length, the writer therefore copies the rest
-between two transactions. A failed checkpoint loses nothing: the pages stay in the log, and a later one copies them.
+reach the end of the log, where the log would restart. The writer therefore copies the rest between two transactions,
+when the thread has left little of it, or at the log's maximum length. A log that restarts is written over, which takes
+a commit less time than making the file longer. A failed checkpoint loses nothing: a later one copies the pages.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from taskyard.stores.sqlite.connection import connect
 
 logger = logging.getLogger("taskyard")
 COPIED_EVERY = 4_000  # new pages in the log before a checkpoint; pages that change often are copied once
+LITTLE = 500  # pages that the writer copies itself
+PASSES = 3  # of the thread, each over what was written during the one before, until little is left
 MOST_PAGES = 4 * COPIED_EVERY  # pages of a log that the writer itself copies to the end
 
 
@@ -34,6 +37,7 @@ class Checkpoints:
         self._requests: SimpleQueue[bool] = SimpleQueue()
         self._is_copying = False
         self._is_too_long = False
+        self._is_nearly_copied = False  # and the writer has not copied the rest yet
         self._pages = 0  # length of the log
         self._copied = 0
         self._has_failed = False  # whether the last checkpoint failed; only the first failure in a row is logged
@@ -43,9 +47,10 @@ class Checkpoints:
         connection.set_wal_hook(self._on_commit)
 
     def finish_log(self, connection: apsw.Connection) -> None:
-        """Copy the rest of a log that is too long, so that it restarts. Called between two transactions."""
-        if self._is_too_long and not self._is_copying:
-            self._is_too_long = False
+        """Copy the rest of a log that is nearly copied or too long, so that it restarts. Between transactions."""
+        if (self._is_too_long or self._is_nearly_copied) and not self._is_copying:
+            # Once, even if a reader holds the log up: the thread comes again when the log has grown.
+            self._is_too_long = self._is_nearly_copied = False
             with self._log_first_failure():
                 _, self._copied = connection.wal_checkpoint()
 
@@ -90,7 +95,18 @@ class Checkpoints:
         while self._requests.get():
             with self._log_first_failure():
                 connection = connection or connect(self._path, writes=True, call_timeout=self._call_timeout)
-                _, self._copied = connection.wal_checkpoint()
+                self._is_nearly_copied = self._copy(connection)
             self._is_copying = False
         if connection is not None:
             connection.close()
+
+    def _copy(self, connection: apsw.Connection) -> bool:
+        """Copy the log. Answers whether little of it is left."""
+        for _ in range(PASSES):
+            before = self._copied
+            _, self._copied = connection.wal_checkpoint()
+            if self._pages - self._copied <= LITTLE:
+                return True
+            if self._copied == before:
+                break  # a reader holds the log up
+        return False
