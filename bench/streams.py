@@ -7,8 +7,9 @@ One `taskyard serve`, and worker processes over HTTP whose handlers say so many 
 that say nothing. The figure is processor time of the server, from /proc, over the time in which all stream; that of the
 silent is taken off. With `--offered`, another worker drains so many tasks a second beside them: how many it did, and
 how soon they began. That is compared with silent attempts, which are measured twice in each round: how much the two
-differ is what chance does to the ratio. Those who speak run only where a core is idle: where agents are on other
-machines, the making of tokens takes no time from the server and from who drains.
+differ is what chance does to the ratio. Each round also has streams of another server beside it, with a file of its
+own, which is what sharing the cores and the disk costs. Those who speak run only where a core is idle: where agents are
+on other machines, the making of tokens takes no time from the server and from who drains.
 """
 
 from __future__ import annotations
@@ -110,20 +111,22 @@ async def follow(yard: Yard, task_id: str) -> int:
     return sum([len(chunk.text) async for chunk in yard.streams.follow(task_id)])
 
 
-async def one_round(url: str, pid: int, asked: argparse.Namespace, rate: float) -> Round:
-    async with taskyard.connect(url) as yard, AsyncExitStack() as connected:
-        tasks = [await yard.enqueue("speak") for _ in range(asked.streams)]
+async def one_round(url: str, pid: int, asked: argparse.Namespace, rate: float, elsewhere: str | None = None) -> Round:
+    """Attempts that say so much, on this server or on another one; what is measured is this one."""
+    spoken = elsewhere or url
+    async with taskyard.connect(url) as yard, taskyard.connect(spoken) as of_speakers, AsyncExitStack() as connected:
+        tasks = [await of_speakers.enqueue("speak") for _ in range(asked.streams)]
         each = asked.streams // asked.workers
-        words = [sys.executable, "-m", "bench.streams", "--speak", url, str(each), str(rate), str(asked.seconds + 8)]
+        words = [sys.executable, "-m", "bench.streams", "--speak", spoken, str(each), str(rate), str(asked.seconds + 8)]
         workers = [subprocess.Popen(words) for _ in range(asked.workers)]  # noqa: ASYNC220
         followed = tasks[: asked.readers if rate else 0]
         # Each connection with as many streams as one client follows by answers that stay open.
-        lines = [await connected.enter_async_context(taskyard.connect(url)) for _ in followed[::MOST_FOLLOWED]]
+        lines = [await connected.enter_async_context(taskyard.connect(spoken)) for _ in followed[::MOST_FOLLOWED]]
         readers = [
             asyncio.create_task(follow(lines[place // MOST_FOLLOWED], task.id)) for place, task in enumerate(followed)
         ]
         try:
-            while (await yard.tasks.count()).counts["running"] < each * asked.workers:  # noqa: ASYNC110 - they are others
+            while (await of_speakers.tasks.count()).counts["running"] < each * asked.workers:  # noqa: ASYNC110 - they are others
                 await asyncio.sleep(0.2)
             await asyncio.sleep(2)
             waits: list[float] = []
@@ -146,33 +149,43 @@ async def one_round(url: str, pid: int, asked: argparse.Namespace, rate: float) 
         for reader in readers:
             assert await reader > 0
         if rate:
-            chunks = [chunk async for chunk in yard.streams.follow(tasks[0].id)]
+            chunks = [chunk async for chunk in of_speakers.streams.follow(tasks[0].id)]
             said = sum(len(chunk.text) for chunk in chunks) / len(TOKEN) / (asked.seconds + 8)
             print(f"  one stream: {len(chunks)} chunks, {said:.0f} tokens a second")
         return Round(used, waits)
 
 
 async def main(asked: argparse.Namespace) -> None:
-    silent, again, speaking = list[Round](), list[Round](), list[Round]()
+    silent, again, speaking, sharing = list[Round](), list[Round](), list[Round](), list[Round]()
     with tempfile.TemporaryDirectory() as folder:
         store = asked.url or f"sqlite:///{folder}/yard.db"
-        with serving(store, asked.port) as pid:
-            url = f"http://127.0.0.1:{asked.port}"
+        other = f"sqlite:///{folder}/elsewhere.db"
+        with serving(store, asked.port) as pid, serving(other, asked.port + 1):
+            url, elsewhere = (f"http://127.0.0.1:{asked.port + more}" for more in (0, 1))
             await ready(url)
+            await ready(elsewhere)
             for _ in range(asked.rounds):
                 silent.append(await one_round(url, pid, asked, 0))
                 speaking.append(await one_round(url, pid, asked, asked.tokens))
                 if asked.offered:
                     again.append(await one_round(url, pid, asked, 0))
+                    sharing.append(await one_round(url, pid, asked, asked.tokens, elsewhere))
     print(f"{asked.streams} attempts, {asked.workers} workers, {asked.readers} readers, {asked.tokens} tokens a second")
     with_, without = (median(each.share for each in rounds) for rounds in (speaking, silent + again))
     print(f"  server, of a core: {with_:.3f}; silent attempts: {without:.3f}; streams: {with_ - without:.3f}")
     if asked.offered:
-        for name, rounds in (("silent attempts", silent), ("silent attempts again", again), ("streams", speaking)):
+        measured = {
+            "silent attempts": silent,
+            "silent attempts again": again,
+            "streams": speaking,
+            "streams of another server": sharing,
+        }
+        for name, rounds in measured.items():
             show_drain(name, rounds, asked.seconds)
-        first, second, beside = (second_by_second(rounds, asked.seconds) for rounds in (silent, again, speaking))
+        first, second, beside, shared = (second_by_second(rounds, asked.seconds) for rounds in measured.values())
         for name, figure in (("p99 of all", pooled), ("p99 of a usual second", typical)):
             print(f"  {name}, beside streams: {ratio(beside, first + second, figure)}")
+            print(f"  {name}, beside streams of another server: {ratio(shared, first + second, figure)}")
             print(f"  {name}, beside silent attempts again: {ratio(second, first, figure)}")
 
 
