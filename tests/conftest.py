@@ -107,8 +107,7 @@ def _is_first_case(item: pytest.Item) -> bool:
 
 
 def pytest_collection_finish() -> None:
-    """Tests are a million objects by now: to look through them for garbage again and again takes much of the time."""
-    gc.collect()
+    """Tests are a million objects by now: to look through them for garbage, even once, takes a second."""
     gc.freeze()
     gc.enable()
 

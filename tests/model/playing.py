@@ -9,8 +9,8 @@ from tempfile import mkdtemp
 from taskyard.ledger.clock import ManualClock
 from tests.model.choosing import Chooser, opening
 from tests.model.running import History, OpenSides, Run
+from tests.model.sides import Place
 from tests.model.steps import Step
-from tests.storage import Opener, opener
 
 MODEL = "memory"  # the store that says what is right, where the promises leave it open
 LOOK_EVERY = 20
@@ -34,8 +34,8 @@ class Failed(AssertionError):
 def stage(stores: Sequence[str], folder: Path) -> OpenSides:
     """A place of its own for every run, with these stores side by side."""
 
-    def sides(clock: ManualClock) -> list[Opener]:
-        return [opener(name, Path(mkdtemp(dir=folder)), clock) for name in stores]
+    def sides(clock: ManualClock) -> list[Place]:
+        return [Place(name, Path(mkdtemp(dir=folder)), clock) for name in stores]
 
     return sides
 

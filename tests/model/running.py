@@ -14,13 +14,12 @@ from tests.model.answers import Answer, Ok, Refused
 from tests.model.choosing import Seen
 from tests.model.draining import drained
 from tests.model.promises import Answers, Promises
-from tests.model.sides import Side
+from tests.model.sides import Place, Side
 from tests.model.steps import Step, hold_of
 from tests.model.stored import difference, stored
 from tests.model.violations import require
-from tests.storage import Opener
 
-OpenSides = Callable[[ManualClock], list[Opener]]
+OpenSides = Callable[[ManualClock], list[Place]]
 
 
 @dataclass(slots=True)

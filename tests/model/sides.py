@@ -8,17 +8,19 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import count
 from operator import attrgetter
+from pathlib import Path
 from typing import Any, cast
 
 from taskyard.core.changes import ChangeSet, Event
 from taskyard.core.errors import StoreUnavailable
 from taskyard.core.task import TaskId
+from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.options import Options
 from taskyard.stores.contract import Store
 from taskyard.yard import Yard, local_yard
 from tests.model.answers import Answer, answered
 from tests.model.steps import ELSEWHERE, HERE, Mishap, Step, task
-from tests.storage import Opener
+from tests.storage import give_back, opener, take
 
 SECRET = b"the same on every store, so that leases agree"
 PROCESSES = 2
@@ -94,10 +96,22 @@ class Door:
         raise StoreUnavailable("this process has just died")
 
 
+class Place:
+    """Where the store of a side is: one that was used before and is empty again, where that is cheaper."""
+
+    def __init__(self, name: str, folder: Path, clock: ManualClock) -> None:
+        self._name, self._folder = name, folder
+        take(name, folder)
+        self.open = opener(name, folder, clock)
+
+    def leave(self) -> None:
+        give_back(self._name, self._folder)
+
+
 class Side:
-    def __init__(self, open_store: Opener) -> None:
-        self._open_store = open_store
-        self.store = open_store()
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self.store = place.open()
         self._numbers = count(MINTED)
         self._heard = 0
         self.roll = 0.5
@@ -115,11 +129,12 @@ class Side:
 
     async def close(self) -> None:
         await self.store.close()
+        self._place.leave()
 
     async def reopen(self) -> None:
         """As after a reboot: nobody has anything in memory any more."""
         await self.store.close()
-        self.store = self._open_store()
+        self.store = self._place.open()
         self.doors, self._yards = [], []
         await self.open()
 
