@@ -1,7 +1,7 @@
 """A yard in a schema of its own, several processes that have it open, and a gate that holds them at a row."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,23 @@ where schemaname = $1 and indexrelname = 'ready_pkey'
 """
 
 
+# Files about who comes first, for which a schema will do that others have stored tasks in before.
+OF_USED_SCHEMAS = frozenset(
+    {
+        *("test_claim_interleavings", "test_interleavings", "test_notify_channel", "test_optimistic_claims"),
+        "test_single_statement",
+    }
+)
+
+
 @pytest.fixture
-def url(tmp_path: Path) -> str:
-    return servers.postgres_yard(VERSION, tmp_path)
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    is_used = request.path.stem in OF_USED_SCHEMAS
+    if is_used:
+        servers.take_postgres(VERSION, tmp_path)
+    yield servers.postgres_yard(VERSION, tmp_path)
+    if is_used:
+        servers.give_back_postgres(VERSION, tmp_path)
 
 
 @pytest.fixture
