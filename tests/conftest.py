@@ -109,6 +109,7 @@ def _is_first_case(item: pytest.Item) -> bool:
 def pytest_collection_finish() -> None:
     """Tests are a million objects by now: to look through them for garbage, even once, takes a second."""
     gc.freeze()
+    gc.set_threshold(5_000)  # young objects: most of a test are gone with it
     gc.enable()
 
 

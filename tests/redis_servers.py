@@ -26,6 +26,7 @@ from tests.storage import in_memory
 
 logger = logging.getLogger(__name__)
 PATIENCE = 30.0  # seconds until a server answers
+_SCANNED = 5_000  # keys at a time
 PACKAGES = ("redis-server", "redis-tools", "liblzf1", "libjemalloc2")
 
 
@@ -224,6 +225,21 @@ def yard_name(folder: Path) -> str:
 def redis_yard(folder: Path, *, newer: bool = False) -> str:
     """The URL of a yard that belongs to this folder."""
     return f"{shared(newer=newer).url}?yard={yard_name(folder)}"
+
+
+def clear_redis(folder: Path) -> None:
+    """Remove the yard of this folder, which nobody uses any more: who checks a yard scans the keys of all yards."""
+    caretaker = _caretaker()
+    keys = list(caretaker.scan_iter(match=f"*{yard_name(folder)}*", count=_SCANNED))
+    for start in range(0, len(keys), _SCANNED):
+        caretaker.unlink(*keys[start : start + _SCANNED])
+
+
+@cache
+def _caretaker() -> Any:
+    client = shared(newer=False).client()  # as the yards ask for it: there is one server for each way to ask
+    servers.at_the_end.callback(client.close)
+    return client
 
 
 def cluster_yard(folder: Path) -> str:

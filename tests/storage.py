@@ -161,8 +161,12 @@ def _new_sqlite_yard() -> Path:
 
 
 def give_back(name: str, folder: Path) -> None:
-    """Let others take the yard of this folder, which nobody uses any more."""
-    if name == "postgres":
+    """Let others take the yard of this folder, which nobody uses any more, or remove it."""
+    if name == "redis":
+        from tests import redis_servers  # noqa: PLC0415
+
+        redis_servers.clear_redis(folder)
+    elif name == "postgres":
         from tests import servers  # noqa: PLC0415
 
         servers.give_back_postgres(16, folder)

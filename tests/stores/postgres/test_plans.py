@@ -59,7 +59,7 @@ ROWS_READ = """
 select (select sum(idx_tup_read) from pg_stat_user_indexes where schemaname = $1)::bigint
   + (select sum(seq_tup_read) from pg_stat_user_tables where schemaname = $1)::bigint
 """
-SHORT, LOAD = 100, 2_000
+SHORT, LOAD = 100, 1_000
 ROWS = 50  # read of all tables and indexes for a task that is claimed, kept alive once and finished, ten at a time
 
 
