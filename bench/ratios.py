@@ -61,6 +61,6 @@ def ratio(
 def run_when_idle() -> None:
     """Have this process run only on a core that nobody else wants: it stands for other machines.
 
-    The lowest priority is not enough: the kernel takes its core for a busy one, and puts who wakes up on the other.
+    The lowest priority delayed others more: perhaps the kernel takes its core for a busy one.
     """
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
