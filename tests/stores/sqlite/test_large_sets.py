@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from taskyard.core.changes import Committed, Taken
+from taskyard.core import transitions
+from taskyard.core.changes import ChangeSet, Committed, Taken
 from taskyard.core.errors import YardClosed
 from taskyard.core.task import Definition
 from taskyard.ledger.clock import ManualClock
@@ -116,6 +117,29 @@ async def test_what_comes_when_all_rows_are_written_still_goes_first(
     await asyncio.gather(*interruptions.small)
 
     assert interruptions.numbers(path) == [1]
+
+
+async def test_the_ends_of_a_drain_are_not_rolled_back_for_a_claim(
+    store: SqliteStore, writer: Writer, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+):
+    large = a_thousand_new(clock)
+    await writer.commit([large])
+    held = await store.load([task.hot.id for task in large.tasks])
+    interruptions, finished = Interruptions(writer, clock), list[bool]()
+    finish = SqliteTransaction.finish
+
+    def noted(transaction: SqliteTransaction) -> bool:
+        finished.append(finish(transaction))
+        if not interruptions.begun:
+            interruptions.come()
+        return finished[-1]
+
+    monkeypatch.setattr(SqliteTransaction, "finish", noted)
+    ends = tuple(transitions.cancel(hot, reason="enough", now=clock.now()) for hot in held.values())
+    await writer.commit([ChangeSet(changes=ends, at=clock.now())])
+    await asyncio.gather(*interruptions.small)
+
+    assert len(finished) == 2  # the ends once, and what came meanwhile
 
 
 async def test_a_large_set_is_begun_when_no_short_call_is_under_way(

@@ -4,9 +4,9 @@ It takes all waiting jobs and runs them in one transaction, so that many calls s
 gets an answer before the commit. While idle, and while a coroutine waits for writes, the thread polls for commits of
 other processes: often after a write to the log, rarely otherwise.
 
-Small jobs go first: if one arrives before a large set is committed, that is rolled back, and begun again once no short
-call is under way, a few times at most. Patient jobs, which no task waits for, run one by one while nothing else waits,
-or late with the rest.
+Small jobs go first: if one arrives before a large set of new tasks is committed, that is rolled back, and begun again
+once no short call is under way, a few times at most. Patient jobs, which no task waits for, run one by one while
+nothing else waits, or late with the rest.
 """
 
 from __future__ import annotations
@@ -150,7 +150,8 @@ class Writer:
             if self._stopping:
                 raise YardClosed
             job = WriteJob(self._loop.create_future(), sets=sets, is_large=True, definitions=definitions)
-            job.is_preemptible = tried < most
+            # Only new tasks: claims wait for the ends of a drain, which take less long than to begin them again.
+            job.is_preemptible = bool(defined) and tried < most
             with suppress(Preempted):
                 return await self._put(job)
         raise AssertionError("the last try is not preempted")
