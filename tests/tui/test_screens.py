@@ -1,7 +1,13 @@
 """Each screen shows what the yard has, and is read again when the yard has changed."""
 
+import asyncio
+from typing import Any
+
+import pytest
+
 from taskyard.features.tokens.rules import Role
 from taskyard.tui.task_list_screen import PAGE, filter_of
+from taskyard.tui.task_screen import TaskScreen
 from taskyard.yard import Yard
 from tests.remote import beyond_a_server
 from tests.tui.conftest import Opened, given_a_question
@@ -233,3 +239,28 @@ async def test_a_yard_beyond_a_server_is_shown_alike(yard: Yard, opened: Opened)
         await yard.enqueue("code", title="Behind the server")
         await seen.press("2")
         await seen.until(lambda shown: "Behind the server" in shown)
+
+
+async def test_a_screen_that_is_left_while_it_is_read_ends_nothing(
+    yard: Yard, opened: Opened, monkeypatch: pytest.MonkeyPatch
+):
+    await yard.enqueue("code", title="Write it")
+    asked, go_on, why = asyncio.Event(), asyncio.Event(), yard.why
+
+    async def slow_why(task_id: str) -> Any:
+        asked.set()
+        await go_on.wait()
+        return await why(task_id)
+
+    async with opened() as seen:
+        await seen.press("2", "enter")
+        left = seen.app.screen
+        assert isinstance(left, TaskScreen)
+        monkeypatch.setattr(left.yard, "why", slow_why)
+        reading = asyncio.create_task(left.renew())
+        await asked.wait()
+        shown = await seen.press("escape")
+        go_on.set()
+        await reading
+
+    assert "Write it" in shown

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.css.query import NoMatches
 from textual.message import Message
 from textual.screen import Screen
 from textual.visual import VisualType
@@ -71,14 +72,22 @@ class YardScreen(Screen[None]):
     async def renew(self) -> None:
         """Read again. What goes wrong is shown, and the next change of the yard is the next try."""
         async with self._reading:
-            trouble = ""
             try:
-                await self.read()
-            except TaskyardError as error:
-                trouble = f"{error.code}: {error}"
-            line = self.query_one("#trouble", Static)
-            line.update(Text(trouble, style="bold red"))
-            line.display = bool(trouble)
+                await self._read_and_report()
+            except NoMatches:
+                if self.display:
+                    raise
+                # Somebody left the screen while it was read: its parts are gone, and nobody looks at it.
+
+    async def _read_and_report(self) -> None:
+        trouble = ""
+        try:
+            await self.read()
+        except TaskyardError as error:
+            trouble = f"{error.code}: {error}"
+        line = self.query_one("#trouble", Static)
+        line.update(Text(trouble, style="bold red"))
+        line.display = bool(trouble)
 
     def on_screen_resume(self) -> None:
         self.run_worker(self.renew(), group="renew", exclusive=True)
