@@ -67,9 +67,9 @@ def test_a_piece_is_small_where_others_work_and_the_rate_is_kept(
 @pytest.mark.parametrize(
     ("debt", "took", "rest"),
     [
-        (2_300, 0.1, 1.0),  # ahead: until the rate has caught up
+        (2_200, 0.1, 1.0),  # ahead: until the rate has caught up
         (230, 0.4, 0.2),  # slow: half as long as it took
-        (-2_300, 0.2, 0.1),  # behind: the same
+        (-2_200, 0.2, 0.1),  # behind: the same
     ],
 )
 def test_beside_others_pruning_rests_until_its_debt_is_worked_off_and_half_as_long_as_it_worked(
@@ -84,8 +84,8 @@ def test_a_task_that_is_kept_counts_a_quarter():
 
 
 def test_what_is_behind_is_made_up_for_up_to_a_second_of_it():
-    assert retention.debt_after(0, removed=0, kept=0, passed=0.5) == -1_150
-    assert retention.debt_after(-1_150, removed=500, kept=0, passed=3600) == -2_300 + 500
+    assert retention.debt_after(0, removed=0, kept=0, passed=0.5) == -1_100
+    assert retention.debt_after(-1_100, removed=500, kept=0, passed=3600) == -2_200 + 500
 
 
 def removed_in(seconds: float, *, took: Callable[[int], float], pause_every: float = 1e9) -> int:

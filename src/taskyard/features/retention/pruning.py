@@ -98,8 +98,12 @@ class Pruning:
         if not tasks:
             return 0
         groups = await self._unneeded(tasks)
-        plain = [group[0] for group in groups if len(group) == 1 and retention.is_plain(group[0])]
-        others = [group for group in groups if len(group) > 1 or not retention.is_plain(group[0])]
+        plain, others = list[Hot](), list[list[Hot]]()
+        for group in groups:
+            if len(group) == 1 and retention.is_plain(group[0]):
+                plain.append(group[0])
+            else:
+                others.append(group)
         gone = [*await self._remove_plain(plain), *await self._remove_others(others)]
         await self._transcripts.drop([record for each in gone for record in each.records])
         return sum(len(each.removals) for each in gone)

@@ -12,9 +12,9 @@ from taskyard.core.task import Hot, Status, TaskId, dag_of
 DEFAULT_DAYS = 7.0  # where nobody has given another number
 MOST_DAYS = 36_500
 SMALL_PIECE = 250  # tasks, where others work meanwhile: each of their commits may have to wait for a piece
-BESIDE_OTHERS = 2_300.0  # finished tasks removed a second, where others work meanwhile: somewhat above what is promised
+BESIDE_OTHERS = 2_200.0  # finished tasks removed a second, where others work meanwhile: somewhat above what is promised
 KEPT_COUNTS = 0.25  # of a removed task: one that is looked at and kept takes about so much of the time
-MOST_CREDIT = 2_300.0  # tasks that pruning may be behind its rate and make up for
+MOST_CREDIT = 2_200.0  # tasks that pruning may be behind its rate and make up for
 LEAST_REST = 0.5  # of the time that a piece took: others have a third of the time for themselves
 
 
@@ -72,7 +72,6 @@ def unneeded(tasks: Sequence[Hot], edges: Sequence[Edge], others: Mapping[TaskId
 
     `edges` are those that leave the tasks, `others` the tasks found by `dependents`.
     """
-    of_group = {hot.id: name for name, group in groups(tasks).items() for hot in group}
     live = {task_id for task_id, hot in others.items() if not hot.status.is_final}
-    kept = {of_group[edge.parent] for edge in edges if edge.kind == "depends" and edge.child in live}
-    return [group for name, group in groups(tasks).items() if name not in kept]
+    needed = {edge.parent for edge in edges if edge.kind == "depends" and edge.child in live}
+    return [group for group in groups(tasks).values() if not any(hot.id in needed for hot in group)]
