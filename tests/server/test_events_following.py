@@ -285,7 +285,8 @@ async def test_events_are_read_while_somebody_listens_and_no_longer(
             await given_a_finished_task(yard)
             await listener.events(4)
         assert await live(server).feed_of(yard) is feed
-    await until(lambda: not live(server).follows(yard.workspace))
+    reading = f"taskyard events of {yard.workspace}"
+    await until(lambda: reading not in {task.get_name() for task in asyncio.all_tasks()})
 
     read_to = feed.recent.head
     await given_a_finished_task(yard)

@@ -22,6 +22,7 @@ PLAN: dict[str, Any] = {
         "plan": FILE,
         "more": {"type": "array", "items": {"anyOf": [FILE, {"type": "null"}]}},
         "remark": {"type": "string", "minLength": 3},
+        "hint": {"anyOf": [{"type": "string", "minLength": 3}, {"type": "null"}]},
     },
 }
 NOWHERE = "artifact:art_" + "0" * 26
@@ -73,6 +74,6 @@ async def test_a_file_of_an_answer_is_none_of_a_task_that_has_not_ended(yard: Ya
 async def test_a_text_of_an_answer_may_name_a_file_that_is_not_there(yard: Yard):
     task = await asked(yard, PLAN)
 
-    await yard.approvals.answer(task, "deploy", {"remark": NOWHERE}, by=ADA)
+    await yard.approvals.answer(task, "deploy", {"remark": NOWHERE, "hint": NOWHERE}, by=ADA)
 
     assert await yard.approvals.list() == []

@@ -16,7 +16,7 @@ from taskyard.features.attempts.validation.output_checks import Objection
 MOST_PROBLEMS = 20  # that are reported of one answer
 _WHOLE = "data"  # the field that is wrong where no part of it is
 _MISSING = "must be the reference of a file that is stored, and that the task may read"
-_ASK_FOR_A_FILE = ("format", "anyOf", "oneOf")  # the keywords that an empty text breaks there
+_ASK_FOR_A_FILE = ("format", "anyOf", "oneOf")  # the keywords that any other text breaks there
 
 
 def check_schema(question: AskedQuestion) -> None:
@@ -56,12 +56,12 @@ def check_files(question: AskedQuestion, data: Json, missing: Sequence[str]) -> 
 
 
 def _without(data: Json, missing: frozenset[str]) -> Json:
-    """The answer with an empty text, which is no file, in the place of each missing one."""
+    """The answer with a text as long, which is no file, in the place of each missing one."""
     if isinstance(data, dict):
         return {name: _without(each, missing) for name, each in data.items()}
     if isinstance(data, list):
         return [_without(each, missing) for each in data]
-    return "" if data in missing else data
+    return data.replace(":", "-", 1) if isinstance(data, str) and data in missing else data
 
 
 class _AnswerProblem(NamedTuple):

@@ -14,7 +14,7 @@ MOST_DAYS = 36_500
 SMALL_PIECE = 250  # tasks, where others work meanwhile: each of their commits may have to wait for a piece
 BESIDE_OTHERS = 2_200.0  # finished tasks removed a second, where others work meanwhile: somewhat above what is promised
 KEPT_COUNTS = 0.25  # of a removed task: one that is looked at and kept takes about so much of the time
-MOST_CREDIT = 2_200.0  # tasks that pruning may be behind its rate and make up for
+MOST_CREDIT = BESIDE_OTHERS  # tasks that pruning may be behind its rate and make up for: a second of it
 LEAST_REST = 0.5  # of the time that a piece took: others have a third of the time for themselves
 
 

@@ -63,9 +63,6 @@ class Live:
                 self._feeds[yard.workspace] = feed, running
             return self._feeds[yard.workspace][0]
 
-    def follows(self, workspace: str) -> bool:
-        return workspace in self._feeds
-
     def admit(self, connection: LiveConnection, most: int | None = None) -> None:
         """Count somebody among those who listen; where so many do under the same token, refuse: `TooManyListeners`."""
         if most is not None and connection not in self._connections and self._like(connection) >= most:
