@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
 from itertools import groupby
 from typing import Any
 
@@ -11,14 +13,17 @@ from pydantic import TypeAdapter
 
 import taskyard
 from taskyard.api.calls import BATCH, CALLS
+from taskyard.core import dag as dags
 from taskyard.core.errors import InvalidInput
-from taskyard.features.tasks.creation.drafts import Drafter
+from taskyard.features.tasks.creation import drafts
+from taskyard.features.tasks.creation.drafts import Drafter, Drafts
 from taskyard.features.tasks.creation.growth_limits import MOST_IN_A_BATCH
+from taskyard.server import request
 from taskyard.server.access.limiter import Limiter, OneAtATime, Rate
 from taskyard.server.request import LARGE_BATCH
 from taskyard.server.server import served
 from taskyard.stores import turns
-from taskyard.stores.turns import SHORT, TURN, ShortCalls, giving_way, in_turns
+from taskyard.stores.turns import LONG_TURN, SHORT, TURN, ShortCalls, giving_way, in_turns
 from taskyard.yard import Yard
 from tests.server.calling import client_of
 
@@ -192,6 +197,34 @@ async def test_a_large_batch_lets_others_in_while_it_is_made(yard: Yard, way: st
     assert max(in_a_row) <= TURN
 
 
+async def test_a_large_dag_lets_others_in_while_it_is_named_and_measured(yard: Yard, monkeypatch: pytest.MonkeyPatch):
+    made: list[str] = []
+
+    def note(owner: Any, method: str, what: str) -> None:
+        called = getattr(owner, method)
+
+        def noted(*args: Any, **more: Any) -> Any:
+            made.append(what)
+            return called(*args, **more)
+
+        monkeypatch.setattr(owner, method, noted)
+
+    note(Drafts, "_name_of", "name")
+    note(Drafter, "draft", "draft")
+    note(dags, "heights", "heights")
+    note(drafts, "common_fields", "row")
+    beside = asyncio.create_task(go_round(made))
+    await yard.submit(tasks(3 * LONG_TURN))
+    beside.cancel()
+
+    runs = [(who, len(list(run))) for who, run in groupby(made)]
+    steps = [run for run in runs if run[0] != "others"]
+    assert [run for run in steps if run[0] == "name"] == [("name", LONG_TURN)] * 3
+    assert steps.index(("heights", 1)) == steps.index(("row", LONG_TURN)) - 1
+    place = runs.index(("heights", 1))
+    assert [who for who, _ in runs[place - 2 : place + 3]] == ["draft", "others", "heights", "others", "row"]
+
+
 async def let_others_go_on() -> None:
     for _ in range(20):
         await asyncio.sleep(0)
@@ -245,3 +278,26 @@ async def test_only_a_large_batch_gives_way_and_short_calls_are_counted(yard: Ya
             assert not large.done()
         assert (await large).status_code == 201
     assert not calls.are_under_way
+
+
+async def test_only_a_token_that_puts_large_batches_in_rests_for_others(yard: Yard, monkeypatch: pytest.MonkeyPatch):
+    rests: list[bool] = []
+
+    @contextmanager
+    def noted(calls: ShortCalls, **asked: bool) -> Generator[None]:
+        rests.append(asked["rests"])
+        with giving_way(calls, **asked):
+            yield
+
+    monkeypatch.setattr(request, "giving_way", noted)
+    results = {"results": [{"task_id": "task_none", "lease": "none"}] * (2 * LARGE_BATCH)}
+    async with served(yard) as server, client_of(server.port) as anybody:
+        assert (await anybody.post("/api/tasks/batch", json=tasks(2 * LARGE_BATCH))).status_code == 201
+    token = (await yard.tokens.create("ann", "admin")).text
+    async with served(yard) as server, client_of(server.port, token) as client:
+        assert (await client.post("/api/tasks/batch", json=tasks(2 * LARGE_BATCH))).status_code == 201
+        assert (await client.post("/api/dags", json=tasks(2 * LARGE_BATCH))).status_code == 201
+        assert (await client.post("/api/tasks/complete", json=results)).status_code == 200
+        assert (await client.post("/api/tasks/batch", json=tasks(LARGE_BATCH))).status_code == 201
+
+    assert rests == [False, True, True, False]

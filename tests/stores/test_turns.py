@@ -7,7 +7,17 @@ from itertools import groupby
 import pytest
 
 from taskyard.stores import turns
-from taskyard.stores.turns import FREED_AT_ONCE, LONG_TURN, ShortCalls, giving_way, in_haste, in_pieces, let_go
+from taskyard.stores.turns import (
+    FREED_AT_ONCE,
+    LATELY,
+    LONG_TURN,
+    REST,
+    ShortCalls,
+    giving_way,
+    in_haste,
+    in_pieces,
+    let_go,
+)
 
 
 async def go_round(made: list[str]) -> None:
@@ -66,3 +76,62 @@ async def test_work_in_haste_waits_for_no_short_call(monkeypatch: pytest.MonkeyP
     await waiting
     beside.cancel()
     assert made
+
+
+class Hours:
+    """A clock that a test sets, and the rests that are taken by it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 100.0
+        self.rests: list[float] = []
+        let_others_go_on = asyncio.sleep
+
+        async def sleep(seconds: float) -> None:
+            if seconds:
+                self.rests.append(seconds)
+            await let_others_go_on(0)
+
+        monkeypatch.setattr(turns.asyncio, "sleep", sleep)
+        self.calls = ShortCalls(clock=lambda: self.now)
+
+    async def turn(self, seconds: float) -> None:
+        self.now += seconds
+        await turns.pause()
+
+
+async def test_a_call_that_may_flood_rests_after_each_turn_while_short_calls_come(monkeypatch: pytest.MonkeyPatch):
+    hours = Hours(monkeypatch)
+    with hours.calls.call():
+        pass
+    with giving_way(hours.calls, rests=True):
+        await hours.turn(0.004)
+        await hours.turn(0.006)
+        assert hours.rests == pytest.approx([0.004 * REST, 0.006 * REST])
+        hours.now += LATELY
+        await hours.turn(0.004)
+    assert len(hours.rests) == 2
+
+
+async def test_turns_too_short_to_rest_after_are_added_up(monkeypatch: pytest.MonkeyPatch):
+    hours = Hours(monkeypatch)
+    with hours.calls.call():
+        pass
+    with giving_way(hours.calls, rests=True):
+        for _ in range(8):
+            await hours.turn(0.0002)
+    assert sum(hours.rests) == pytest.approx(8 * 0.0002 * REST, abs=0.001)
+
+
+async def test_nobody_rests_for_large_calls_or_for_those_that_were_refused(monkeypatch: pytest.MonkeyPatch):
+    hours = Hours(monkeypatch)
+    with hours.calls.call() as is_large:
+        is_large()
+    with pytest.raises(PermissionError), hours.calls.call():
+        raise PermissionError
+    with giving_way(hours.calls, rests=True):
+        await hours.turn(0.004)
+    with hours.calls.call():
+        pass
+    with giving_way(hours.calls):
+        await hours.turn(0.004)
+    assert hours.rests == []

@@ -192,23 +192,21 @@ def _query_parameters(dependant: Dependant) -> dict[str, Any]:
 
 @asynccontextmanager
 async def _way(asked: StrictRequest, call: Call, is_large: Callable[[], None]) -> AsyncGenerator[None]:
-    """Let a short call go. A large one waits for its turn among those of its token, and gives way to short ones."""
+    """Let a short call go. A large one gives way to short ones; those of a token that put tasks in go one at a time."""
     if len(asked.carried(call)) <= LARGE_BATCH:
         yield
         return
     is_large()
-    async with _turn(asked, call):
-        with giving_way(asked.serving.short_calls):
+    may_flood = call.carries == "tasks" and bool(asked.state.caller.token.sealed)
+    async with _turn(asked) if may_flood else nullcontext():
+        with giving_way(asked.serving.short_calls, rests=may_flood):
             yield
             await let_go(asked.carried(call))
 
 
-def _turn(asked: StrictRequest, call: Call) -> AbstractAsyncContextManager[None]:
+def _turn(asked: StrictRequest) -> AbstractAsyncContextManager[None]:
     """The turn of a large call among those of its token that put tasks in, too."""
-    token = asked.state.caller.token
-    if call.carries == "tasks" and token.sealed:
-        return asked.serving.large_calls.turn(token.id)
-    return nullcontext()
+    return asked.serving.large_calls.turn(asked.state.caller.token.id)
 
 
 async def _check_items(body: Json, field: str, item: TypeAdapter[Any]) -> None:

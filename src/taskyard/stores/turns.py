@@ -1,7 +1,8 @@
 """Long work in turns: whoever else waits for the loop has it between two of them.
 
 A large call of a server also waits between its turns while short calls are under way, for a limited time in all: so a
-short call takes as long as it would without the large one.
+short call takes as long as it would without the large one. A call that may be one of a flood also rests after each turn
+where short calls have come lately: it takes a third of the time at most, and the next short call finds it at rest.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ LONG_TURN = 50  # items that take a tenth of that: between two turns the loop lo
 FREED_AT_ONCE = 200  # items
 SHORT = 0.05  # seconds after which a call that is still under way waits for something itself
 PATIENCE = 0.25  # seconds that a large call waits for short ones, all its turns together
+LATELY = 0.5  # seconds for which more short calls are expected after one has begun
+REST = 2.0  # times the length of a turn that such a call rests after it, where short calls come
+_LONGEST_TURN = 0.02  # seconds of a turn that count: what takes longer waits for the store most of the time
 _LOOK_EVERY = 0.001  # seconds
 
 
@@ -28,42 +32,65 @@ class ShortCalls:
     """The calls under way that large ones give way to."""
 
     def __init__(self, *, clock: Callable[[], float] = monotonic) -> None:
-        self._clock = clock
+        self.clock = clock
         self._begun: dict[object, float] = {}  # the newest last
+        self._last_began = float("-inf")  # of those that ended well: what a flood is refused is no reason to rest
 
     @contextmanager
     def call(self) -> Generator[Callable[[], None]]:
         """Count one until this ends, or until what is given is called: where the call turns out to be large."""
-        key = object()
-        self._begun[key] = self._clock()
+        key, began = object(), self.clock()
+        self._begun[key] = began
 
         def forget() -> None:
             self._begun.pop(key, None)
 
         try:
             yield forget
+            if key in self._begun:
+                self._last_began = max(self._last_began, began)
         finally:
             forget()
 
     @property
     def are_under_way(self) -> bool:
         """Whether one began a moment ago: the others wait for work or for time, and nothing here delays them."""
-        return bool(self._begun) and self._begun[next(reversed(self._begun))] > self._clock() - SHORT
+        return bool(self._begun) and self._begun[next(reversed(self._begun))] > self.clock() - SHORT
+
+    @property
+    def come_lately(self) -> bool:
+        return self._last_began > self.clock() - LATELY
 
 
 @dataclass(slots=True)
 class _Patience:
+    """How a large call gives way: for how long yet, and how much rest its turns so far have left it with."""
+
     calls: ShortCalls
+    rests: bool
     left: float  # seconds
+    resumed: float  # when the turn under way began, by the clock of the calls
+    owed: float = 0.0  # seconds of rest
+
+    async def wait(self) -> None:
+        if self.rests and self.calls.come_lately:
+            self.owed += REST * min(self.calls.clock() - self.resumed, _LONGEST_TURN)
+        if self.owed >= _LOOK_EVERY:
+            resting, self.owed = self.owed, 0.0
+            await asyncio.sleep(resting)
+        while self.left > 0 and self.calls.are_under_way:
+            self.left -= _LOOK_EVERY
+            await asyncio.sleep(_LOOK_EVERY)
+        self.resumed = self.calls.clock()
 
 
 _patience: ContextVar[_Patience | None] = ContextVar("_patience", default=None)
 
 
 @contextmanager
-def giving_way(calls: ShortCalls) -> Generator[None]:
-    """Let these go first at every pause of this task."""
-    token = _patience.set(_Patience(calls, PATIENCE))
+def giving_way(calls: ShortCalls, *, rests: bool = False) -> Generator[None]:
+    """Let these go first at every pause of this task, and rest for them if that is asked for."""
+    token = _patience.set(_Patience(calls, rests, PATIENCE, calls.clock()))
     try:
         yield
     finally:
@@ -83,10 +110,8 @@ def in_haste() -> Generator[None]:
 async def pause() -> None:
     """Between two turns: let others have the loop, and let the short calls end that this task gives way to."""
     await asyncio.sleep(0)
-    patience = _patience.get()
-    while patience is not None and patience.left > 0 and patience.calls.are_under_way:
-        patience.left -= _LOOK_EVERY
-        await asyncio.sleep(_LOOK_EVERY)
+    if (patience := _patience.get()) is not None:
+        await patience.wait()
 
 
 def gives_way() -> bool:

@@ -84,6 +84,8 @@ class Drafts:
         ids: dict[str, TaskId] = {}
         rows: list[Mapping[str, object]] = []
         for index, row in enumerate(tasks):
+            if index and index % LONG_TURN == 0:
+                await pause()
             if not is_mapping(row):
                 raise InvalidInput(f"tasks[{index}]", "must be an object")
             name, task_id = self._name_of(row, index)

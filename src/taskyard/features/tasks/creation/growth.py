@@ -37,6 +37,7 @@ from taskyard.features.tasks.creation import growth_limits
 from taskyard.features.tasks.creation.drafts import Drafts, rescored
 from taskyard.features.tasks.views import Task
 from taskyard.ledger.ledger import KeyTaken, Ledger
+from taskyard.stores.turns import pause_if_many
 
 BY_DEFAULT = "human:local"
 T = TypeVar("T")
@@ -69,7 +70,9 @@ class Growth:
         now: Micros,
     ) -> ChangeSet:
         """A DAG that is not there yet. What its tasks depend on beyond it is `stored`."""
+        await pause_if_many(drafts)
         heights = dags.heights({draft.id: set(draft.depends_on) for draft in drafts})
+        await pause_if_many(drafts)
         births = await self._drafts.births(drafts, planning, heights=heights, done=_completed(stored), now=now)
         births = births if audience_of(record.body or {}) is None else marked(births)
         dag_id, tasks = DagId(record.id), compact({"tasks": len(drafts)})
@@ -188,6 +191,7 @@ class Growth:
         births = await self.new_dag(record, drafts, planning, stored, now)
         ceilings = () if ceiling is None else (Ceiling(self._workspace, dag_ceiling(dag_id), ceiling),)
         change_set = self.depending(births, stored)._replace(ceilings=ceilings)
+        await pause_if_many(drafts)
         hots = {task.hot.id: task.hot for task in births.tasks}
         tasks = {name: Task(hots[draft.id], draft, created=True) for name, draft in named.items()}
         return change_set, Dag(id=dag_id, tasks=tasks)
