@@ -2,8 +2,9 @@
 
 python -m scripts.test_times [--by folder|file|test] [--most 40] [-- arguments of pytest]
 
-The processor time of a test is that of its own process and of the processes that it waited for. Database servers serve
-many tests: theirs is in the sum only. Wall times depend on what else the machine does; processor time hardly does.
+The processor time of a test is that of its own process and of the processes that it waited for. Servers and browsers
+serve many tests: theirs is printed by program, and is in the sum only. Wall times depend on what else the machine
+does; processor time hardly does.
 Like `make test`, it wants compiled files: PYTHONDONTWRITEBYTECODE= python -m scripts.test_times -- -n 0 tests/cli
 """
 
@@ -55,19 +56,24 @@ def measure(arguments: list[str]) -> tuple[int, float, list[Spent]]:
         environment = os.environ | {"TASKYARD_TEST_TIMES": str(noted)}
         words = [sys.executable, "-m", "pytest", "-q", "-p", _PLUGIN, *arguments]
         status = subprocess.run(words, env=environment, check=False).returncode
-        _wait_for_all()
+        for program, seconds in sorted(_wait_for_all().items(), key=lambda each: -each[1]):
+            print(f"{seconds:8.1f} {program}")
         spent = [Spent(*json.loads(line)) for line in noted.read_text(encoding="utf-8").splitlines()]
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return status, used.ru_utime + used.ru_stime, spent
 
 
-def _wait_for_all() -> None:
-    """Until the servers have ended, which pytest told to."""
+def _wait_for_all() -> dict[str, float]:
+    """Until the servers have ended, which pytest told to: the processor time of those of each program."""
+    used: defaultdict[str, float] = defaultdict(float)
     try:
-        while True:
-            os.wait()
+        while ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT):
+            program = Path(f"/proc/{ended.si_pid}/comm").read_text(encoding="utf-8").strip()
+            _, _, usage = os.wait4(ended.si_pid, 0)
+            used[program] += usage.ru_utime + usage.ru_stime
     except ChildProcessError:
-        return
+        pass
+    return used
 
 
 def report(spent: list[Spent], by: str, most: int) -> None:

@@ -4,6 +4,7 @@ By path: the groups of `--dist loadgroup` are names that pytest-xdist writes beh
 longer lets it do.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +27,14 @@ _WHOLE = frozenset(
     {
         *(
             "tests/cli/test_hostile_texts.py",
+            "tests/cli/test_missing_extras.py",
+            "tests/deploy/test_manifests.py",
             "tests/docs/test_papers.py",
             "tests/stores/sqlite/test_plans.py",
             "tests/worker/gateway/test_coding_agent.py",
         ),
         *("tests/repository/test_shape.py", "tests/repository/test_walks.py", "tests/mcp/test_coding_agent.py"),
+        *("tests/repository/test_places_that_reach_out.py", "tests/server/test_daemon_script.py"),
     }
 )
 
@@ -67,3 +71,24 @@ class Scheduling(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         return unit_of(nodeid)
+
+    def add_node_collection(self, node: Any, collection: Any) -> None:
+        super().add_node_collection(node, collection)
+        self.registered_collections[node] = _Numbered(collection)
+
+    def _pending_of(self, workload: dict[str, dict[str, bool]]) -> int:
+        """How many tests of a process have not ended. It is asked after every test, so ended units are left out."""
+        for ended in [unit for unit, tests in workload.items() if all(tests.values())]:
+            del workload[ended]
+        return super()._pending_of(workload)
+
+
+class _Numbered(list[str]):
+    """Tests that are found by their names: every one is looked for once, among thousands."""
+
+    def __init__(self, tests: Iterable[str]) -> None:
+        super().__init__(tests)
+        self._numbers = {test: number for number, test in enumerate(self)}
+
+    def index(self, value: str, *_: Any) -> int:
+        return self._numbers[value]

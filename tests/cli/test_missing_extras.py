@@ -1,25 +1,39 @@
 """A base install has no extra's libraries: whatever needs one says in one line which, and what to install."""
 
+import json
+import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-# As on a machine without it: whoever imports it is told that there is no such module.
+# Runs a command for each line of its input, in a process that it forks: it has loaded the program, and no extra.
+# Each is run as on a machine without one library: whoever imports it is told that there is no such module.
 WITHOUT = """
-import sys
+import json, os, sys
+from taskyard.cli.main import main
 
 class Absent:
-    missing = sys.argv.pop(1)
+    def __init__(self, missing):
+        self.missing = missing
 
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] == self.missing:
             raise ModuleNotFoundError(f"No module named {self.missing!r}", name=self.missing)
 
-sys.meta_path.insert(0, Absent())
-from taskyard.cli.main import main
-main()
+def run(name, missing, words):
+    for number, stream in ((1, "out"), (2, "err")):
+        os.dup2(os.open(f"{name}.{stream}", os.O_CREAT | os.O_WRONLY), number)
+    assert missing not in sys.modules, "the program itself has loaded it"
+    sys.meta_path.insert(0, Absent(missing))
+    sys.argv = ["taskyard", *words]
+    sys.exit(main())
+
+for line in sys.stdin.read().splitlines():
+    pid = os.fork()
+    if not pid:
+        run(*json.loads(line))
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 """
 NEEDS = {
     "serve": ("fastapi", ["serve"], "server"),
@@ -36,21 +50,31 @@ NEEDS = {
 }
 
 
-@pytest.mark.parametrize(("module", "words", "extra"), NEEDS.values(), ids=list(NEEDS))
-def test_what_needs_an_extra_names_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, words: list[str], extra: str
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "none")  # without it, a gateway has nowhere to go
-    (tmp_path / "brief.txt").write_text("What to do")
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT, module, *words],
-        cwd=tmp_path,
-        capture_output=True,
+@pytest.fixture(scope="module")
+def run_without(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, str, str]]:
+    """The status, the output and the complaints of each command."""
+    folder = tmp_path_factory.mktemp("without")
+    (folder / "brief.txt").write_text("What to do")
+    ran = subprocess.run(
+        [sys.executable, "-c", WITHOUT],
+        input="\n".join(json.dumps([name, module, words]) for name, (module, words, _) in NEEDS.items()),
+        cwd=folder,
+        env={**os.environ, "OPENAI_API_KEY": "none"},  # without it, a gateway has nowhere to go
+        stdout=subprocess.PIPE,
         text=True,
         timeout=60,
-        check=False,
+        check=True,
     )
+    return {
+        name: (status, (folder / f"{name}.out").read_text(), (folder / f"{name}.err").read_text())
+        for name, status in zip(NEEDS, ran.stdout.split(), strict=True)
+    }
 
-    assert (done.returncode, done.stdout) == (2, "")  # and it did not say that it had begun
-    (said,) = done.stderr.splitlines()
-    assert f"pip install 'taskyard[{extra}]'" in said
+
+@pytest.mark.parametrize("name", NEEDS)
+def test_what_needs_an_extra_names_it(run_without: dict[str, tuple[str, str, str]], name: str) -> None:
+    status, output, complaints = run_without[name]
+
+    assert (status, output) == ("2", "")  # and it did not say that it had begun
+    (said,) = complaints.splitlines()
+    assert f"pip install 'taskyard[{NEEDS[name][2]}]'" in said

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,7 @@ def found(text: str) -> bool:
     return any(carries(node) or (isinstance(node, ast.Call) and opens(node)) for node in ast.walk(ast.parse(text)))
 
 
+@cache
 def reaching() -> set[str]:
     files = SOURCE.rglob("*.py")
     return {file.relative_to(SOURCE).as_posix() for file in files if found(file.read_text(encoding="utf-8"))}

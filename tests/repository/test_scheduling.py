@@ -66,3 +66,19 @@ def test_units_are_given_out_in_that_order_however_many_tests_they_have():
     scheduling.schedule()
 
     assert [tests[number] for number in given] == tests
+
+
+def test_a_process_gets_its_next_unit_when_the_last_has_nearly_ended_and_what_has_ended_is_forgotten():
+    tests = [f"tests/core/test_policy.py::test_{name}[{number}]" for name in "abc" for number in range(4)]
+    given: list[int] = []
+    only = Mock(send_runtest_some=given.extend, shutting_down=False)
+    scheduling = Scheduling(Mock(getvalue=Mock(return_value=["popen"])), Mock())
+    scheduling.add_node(only)
+    scheduling.add_node_collection(only, tests)
+    scheduling.schedule()
+
+    for number in range(6):
+        scheduling.mark_test_complete(only, number)
+
+    assert given == list(range(12))
+    assert [unit[-1] for unit in scheduling.assigned_work[only]] == ["b", "c"]

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from functools import cache
+from itertools import product
 from random import Random
 from string import Formatter
 from typing import Any, NamedTuple, cast
@@ -68,25 +68,33 @@ def plain(method: str, path: str, body: Tree = None, **query: Any) -> Generated:
     return Generated(method, path, names, query, {}, body, has_body=body is not None)
 
 
-def generated(document: Mapping[str, Any], of_each: int) -> list[Generated]:
-    """So many requests of every operation that are as the document says, and as many that are not."""
-    return _generated(json.dumps(document), of_each)
+class Imagination:
+    """Makes up requests of every operation, as the document says and as it does not, when they are first wanted.
 
+    Of a few hundred requests, many kinds get none, and to make one up takes longer than to answer it.
+    """
 
-@cache
-def _generated(document: str, of_each: int) -> list[Generated]:
-    schema: Any = schemathesis.openapi.from_dict(json.loads(document))
-    operations: list[Any] = [result.ok() for result in schema.get_all_operations()]
-    modes = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
-    return [
-        case
-        for operation in operations
-        for mode in modes
-        for case in _cases(operation.as_strategy(generation_mode=mode), of_each)
-    ]
+    def __init__(self, document: Mapping[str, Any], of_each: int) -> None:
+        schema: Any = schemathesis.openapi.from_dict(dict(document))
+        operations: list[Any] = [result.ok() for result in schema.get_all_operations()]
+        self._kinds = list(product(operations, (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)))
+        self._of_each = of_each
+        self._made_up: dict[int, list[Generated]] = {}
+
+    def choose(self, dice: Random) -> Generated:
+        while not (found := self._of_kind(dice.randrange(len(self._kinds)))):
+            pass
+        return dice.choice(found)
+
+    def _of_kind(self, number: int) -> list[Generated]:
+        if number not in self._made_up:
+            operation, mode = self._kinds[number]
+            self._made_up[number] = _cases(operation.as_strategy(generation_mode=mode), self._of_each)
+        return self._made_up[number]
 
 
 def _cases(strategy: Any, number: int) -> list[Generated]:
+    """Nothing where an operation takes nothing: it cannot be asked wrongly."""
     found: list[Generated] = []
 
     @seed(number)
@@ -101,7 +109,7 @@ def _cases(strategy: Any, number: int) -> list[Generated]:
     def collect(case: Any) -> None:
         found.append(_read(case))
 
-    with suppress(Unsatisfiable):  # what takes nothing cannot be asked wrongly
+    with suppress(Unsatisfiable):
         collect()
     return found
 

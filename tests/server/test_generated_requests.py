@@ -16,7 +16,7 @@ import pytest
 from taskyard.server.server import served
 from taskyard.yard import Yard
 from tests.server.documented import Document
-from tests.server.generating import Generated, Known, generated, plain, varied
+from tests.server.generating import Generated, Imagination, Known, plain, varied
 
 NUMBER = int(os.environ.get("TASKYARD_GENERATED_REQUESTS", "400"))
 OF_EACH = 1  # made up for every operation, good and bad alike; the others are variations of these
@@ -48,12 +48,13 @@ async def test_no_generated_request_gets_an_answer_that_the_document_does_not_ha
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", timeout=PATIENCE) as client,
     ):
         document = Document((await client.get("/openapi.json")).json())
-        made_up, dice = generated(document.content, OF_EACH), Random(NUMBER)
+        made_up, dice = Imagination(document.content, OF_EACH), Random(NUMBER)
         known: Known = {}
         for number in range(NUMBER):
             if number % 100 == 0:
                 known = await things_that_exist(yard, number)
-            asked = unhurried(varied(dice.choice(PLAIN if number % 10 == 0 else made_up), known, dice))
+            chosen = dice.choice(PLAIN) if number % 10 == 0 else made_up.choose(dice)
+            asked = unhurried(varied(chosen, known, dice))
             answer = await send(client, asked, token)
             answered[f"{asked.method} {asked.path}"].add(answer.status_code)
             faults += [f"{asked}\n  {fault}" for fault in document.faults(asked.method, asked.path, answer)]
