@@ -19,7 +19,8 @@ from taskyard.client.host import RemoteHost
 from taskyard.core.errors import StoreUnavailable
 from taskyard.server.server import served
 from taskyard.stores.shared import timeouts
-from taskyard.worker.process.runner import Worker, when_reached
+from taskyard.worker.process.membership import when_reached
+from taskyard.worker.process.runner import Worker
 from taskyard.yard import Yard
 from tests.client.proxies import Silencing, silencing
 from tests.servers import free_port

@@ -14,7 +14,7 @@ import taskyard
 from taskyard.core.errors import StoreUnavailable
 from taskyard.core.task import Status
 from taskyard.features.agents.views import Orphans
-from taskyard.worker.process import runner
+from taskyard.worker.process import membership
 from taskyard.worker.process.runner import Worker
 from taskyard.worker.process.runtime_files import enter
 from tests.redis_servers import RedisServer
@@ -147,8 +147,8 @@ async def test_the_command_work_waits_for_a_store_that_is_away(server: RedisServ
 async def test_who_waits_for_the_yard_says_so_and_again_only_from_time_to_time(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, reminded_after: float, said: int
 ):
-    monkeypatch.setattr(runner, "ASKED_AGAIN", 0)
-    monkeypatch.setattr(runner, "REMINDED", reminded_after)
+    monkeypatch.setattr(membership, "ASKED_AGAIN", 0)
+    monkeypatch.setattr(membership, "REMINDED", reminded_after)
     left = list(range(5))
 
     async def away_for_a_while() -> str:
@@ -157,5 +157,5 @@ async def test_who_waits_for_the_yard_says_so_and_again_only_from_time_to_time(
             raise StoreUnavailable("the yard is away")
         return "there"
 
-    assert await runner.when_reached(away_for_a_while) == "there"
+    assert await membership.when_reached(away_for_a_while) == "there"
     assert caplog.text.count("waits for the yard, for 0 s so far") == said

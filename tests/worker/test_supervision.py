@@ -5,7 +5,7 @@ import logging
 import re
 import threading
 import time
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import pytest
 
@@ -151,7 +151,23 @@ async def test_an_attempt_that_ends_while_its_lease_is_looked_at_ends_as_it_woul
         told(worker, lease, word)
         heard.set()
 
+    completions = yard.host.verbs.completions
+    hand_over, answering = completions.hand_over, set[asyncio.Task[None]]()
+
+    def hand_over_late(*given: Any) -> None:
+        *output, callback = given
+
+        async def answer_late(answer: Any) -> None:
+            await heard.wait()
+            callback(answer)
+
+        def answered(answer: Any) -> None:
+            answering.add(asyncio.create_task(answer_late(answer)))
+
+        cast(Any, hand_over)(*output, answered)
+
     monkeypatch.setattr(yard, "complete", answered_late)
+    monkeypatch.setattr(completions, "hand_over", None if hand_over is None else hand_over_late)
     monkeypatch.setattr(runner.Worker, "_heed", noted)
     task = await yard.enqueue("work")
     with caplog.at_level(logging.INFO, "taskyard.worker"):

@@ -114,6 +114,11 @@ def choose(plan: ClaimPlan, rows: Mapping[LaneId, Iterator[Hot]], limit_of: Limi
     for lane, hot in _merged(plan, rows, room):
         if hot.expires_at is not None and hot.expires_at <= plan.now:
             continue  # it must not run late, though the sweep has not taken it out yet
+        if room.took_only_slots(hot, lane):
+            taken.append(_taken(plan, lane, hot, plan.leases[len(taken)], None))
+            if len(taken) == len(plan.leases):
+                break
+            continue
         reserved = room.reservation(hot)
         wants = room.wants(hot, lane, reserved)
         short = room.shortage(wants)
@@ -171,6 +176,15 @@ class Room:
         elif all(self._remaining(name) is None for name in self._money_names(hot)):
             return None
         return self._plan.default_reserve if hot.reserve is None else hot.reserve
+
+    def took_only_slots(self, hot: Hot, lane: PlannedLane) -> bool:
+        """Whether the task wants nothing but slots and has got them. Most do, once the ceilings are known."""
+        if self._is_money_limited is not False or hot.dag_id is not None or hot.key is not None or lane.probe:
+            return False
+        if self.shortage(self._a_slot) is not None:
+            return False
+        self.take(self._a_slot)
+        return True
 
     def shortage(self, wants: Iterable[tuple[str, int]]) -> str | None:
         """The first ceiling that has no room."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Generic, TypeVar
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
-Waiting = tuple[Asked, asyncio.Future[Answer]]
+Callback = Callable[[Answer | BaseException], None]  # called with the answer, and must not raise
+Waiting = tuple[Asked, Callback[Answer]]
 
 
 class Batcher(Generic[Asked, Answer]):
@@ -42,10 +44,16 @@ class Batcher(Generic[Asked, Answer]):
     def ask(self, asked: Asked) -> asyncio.Future[Answer]:
         """The answer, to be awaited. Who is cancelled does not take the question back: it may have been acted on."""
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._waiting.append((asked, future))
+        self._waiting.append((asked, partial(_settle, future)))
         if not self._running or self._is_worth_a_second:
             self._begin()
         return future
+
+    def ask_with_callback(self, asked: Asked, callback: Callback[Answer]) -> None:
+        """Have the callback called with the answer, which is cheaper than a future where many are answered at once."""
+        self._waiting.append((asked, callback))
+        if not self._running or self._is_worth_a_second:
+            self._begin()
 
     @property
     def _is_worth_a_second(self) -> bool:
@@ -93,13 +101,13 @@ class Batcher(Generic[Asked, Answer]):
         try:
             answers: Sequence[Answer | BaseException] = await self._answer([asked for asked, _ in batch])
         except BaseException as error:
-            for _, future in batch:
-                _settle(future, error)
+            for _, callback in batch:
+                callback(error)
             if not isinstance(error, Exception):
                 raise  # to whoever ends this; all else is for those who wait for an answer
         else:
-            for (_, future), answer in zip(batch, answers, strict=True):
-                _settle(future, answer)
+            for (_, callback), answer in zip(batch, answers, strict=True):
+                callback(answer)
 
 
 def _settle(future: asyncio.Future[Answer], answer: Answer | BaseException) -> None:

@@ -95,6 +95,8 @@ def _reader(wanted: Any) -> Callable[[Json], Any]:
 
 def as_json(output: Any) -> Json:
     """What a handler returned, as JSON: models and dataclasses become objects."""
+    if output is None:
+        return None
     if hasattr(output, "model_dump"):
         return output.model_dump(mode="json")
     if hasattr(output, "__dataclass_fields__"):

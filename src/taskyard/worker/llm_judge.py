@@ -21,7 +21,7 @@ from taskyard.worker.context import Context
 from taskyard.worker.control import Fail, Retry
 from taskyard.worker.fetch import artifacts_among
 from taskyard.worker.handlers import Agent
-from taskyard.worker.process.runner import in_thread
+from taskyard.worker.process.handler_threads import in_thread
 
 if TYPE_CHECKING:
     import httpx

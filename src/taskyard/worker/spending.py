@@ -93,6 +93,11 @@ class Totals:
         self.tokens = TokenCounts(*(before + more for before, more in zip(self.tokens, call.tokens, strict=True)))
         self.model = call.model or self.model
 
+    @property
+    def is_nothing(self) -> bool:
+        """Whether there is no cost, no token and no model to report."""
+        return self.model is None and not self.cost and not any(self.tokens)
+
     def report(self) -> Spent:
         """As the yard takes it. Tokens without any cost go with their model: the server may know its price."""
         if not self.cost and not any(self.tokens):

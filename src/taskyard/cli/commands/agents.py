@@ -35,7 +35,7 @@ from taskyard.worker.handlers import Agent
 from taskyard.worker.isolation.git import opened
 from taskyard.worker.isolation.limits import ProgramLimits, size_of
 from taskyard.worker.isolation.task_worktrees import Keep, Worktrees
-from taskyard.worker.process.runner import when_reached
+from taskyard.worker.process.membership import when_reached
 
 app = typer.Typer(help="Who can work. Alone: list them.", invoke_without_command=True)
 AgentArgument = Annotated[str, typer.Argument(metavar="AGENT", help="An agent's id.", autocompletion=completion.agents)]

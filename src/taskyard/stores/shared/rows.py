@@ -41,7 +41,8 @@ def parse_output(row: Row) -> Output:
 
 
 def format_output(output: Output) -> Row:
-    return (output.task_id, output.attempt, output.data, compact(output.artifacts), output.decision_report)
+    files = compact(output.artifacts) if output.artifacts else "[]"  # which most have
+    return (output.task_id, output.attempt, output.data, files, output.decision_report)
 
 
 def parse_record(row: Row) -> Record:

@@ -6,15 +6,37 @@ import asyncio
 import logging
 import os
 import socket
+from collections.abc import Awaitable, Callable
 from functools import cache
+from time import monotonic
+from typing import TypeVar
 
-from taskyard.core.errors import NotFound, TaskyardError, Unavailable
+from taskyard.core.errors import MigrationNeedsStop, NotFound, TaskyardError, Unavailable
 from taskyard.worker.process.runtime_files import Process, dead_processes
 from taskyard.yard import Yard
 
 logger = logging.getLogger("taskyard.worker")
 EVERY = 20.0  # seconds between heartbeats of a process: after 75 of silence it loses its tasks
 AGAIN = 1.0  # seconds until one that failed is sent again
+ASKED_AGAIN = 1.0  # seconds until a yard that is away is asked again
+REMINDED = 30.0  # seconds until it is said again that a yard is waited for
+Answer = TypeVar("Answer")
+
+
+async def when_reached(call: Callable[[], Awaitable[Answer]]) -> Answer:
+    """Make the call until the yard answers. Says that it waits, and again from time to time."""
+    began, reminded_at = monotonic(), 0.0
+    while True:
+        try:
+            return await call()
+        except MigrationNeedsStop:
+            raise  # a worker that waits is one of those that must stop
+        except Unavailable as error:
+            now = monotonic()
+            if not reminded_at or now - reminded_at > REMINDED:
+                reminded_at = now
+                logger.warning("waits for the yard, for %.0f s so far: %s", now - began, error)
+            await asyncio.sleep(ASKED_AGAIN)
 
 
 async def be_heard(yard: Yard, process: Process) -> None:

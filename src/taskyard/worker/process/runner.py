@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
-from contextvars import copy_context
+from functools import partial
 from secrets import token_hex
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any
 
 from taskyard.core.errors import (
     InvalidInput,
     LeaseLost,
-    MigrationNeedsStop,
     NotFound,
     StoreFull,
     TaskyardError,
@@ -32,18 +30,16 @@ from taskyard.worker.current import enter_task
 from taskyard.worker.faults import described, failure_of
 from taskyard.worker.handlers import Agent, as_json
 from taskyard.worker.process import report
+from taskyard.worker.process.handler_threads import in_thread
 from taskyard.worker.process.heartbeats import RUN_OUT, HeartbeatSender
-from taskyard.worker.process.membership import give_up_dead, leave
+from taskyard.worker.process.membership import give_up_dead, leave, when_reached
 from taskyard.worker.process.result_delivery import hand_in
 from taskyard.worker.process.runtime_files import Process, enter, passing
 from taskyard.worker.process.supervisor import Supervisor, end_process, end_process_within
 from taskyard.yard import Yard
 
 logger = logging.getLogger("taskyard.worker")
-Answer = TypeVar("Answer")
 GRACE = 30.0  # seconds that handlers get to finish when the worker is asked to stop
-ASKED_AGAIN = 1.0  # seconds until a yard that is away is asked again
-REMINDED = 30.0  # seconds until it is said again that a yard is waited for
 LEAVING = 10.0  # seconds until a process ends that a signal has asked to, and whose handlers were cut off
 PARTING = 3.0  # seconds for each of the last calls
 ENDING = 6.0  # seconds that handlers get to end after they were cancelled: longer than a program is asked to end for
@@ -76,8 +72,10 @@ class Worker:
         )  # a caller that gives the sender supervises it
         self._taken: deque[Context] = deque()  # claimed, and about to begin
         self._beginning: asyncio.Task[None] | None = None
-        self._running: dict[str, asyncio.Task[None]] = {}
+        self._running: dict[str, asyncio.Task[None] | None] = {}  # by lease; None: its output was handed over
         self._contexts: dict[str, Context] = {}
+        # What answers an output by a call; None: a coroutine has to wait for the answer.
+        self._hand_over = yard.host.verbs.completions.hand_over if agent.settled is None else None
         self._handing_in = 0  # attempts whose outputs are on their way into the store
         self.cut_off = 0  # attempts whose handlers were cancelled
         self.abandoned = 0  # and those of them whose handlers did not stop even then
@@ -140,8 +138,7 @@ class Worker:
         """Do what there is to do now, and say how many attempts that were."""
         taken = await self._claim(self._agent.max_concurrent_tasks)
         await self._begun()
-        if self._running:
-            await asyncio.wait(list(self._running.values()))
+        await self._all_ended()
         return taken
 
     async def _work(self) -> None:
@@ -236,14 +233,28 @@ class Worker:
             return  # the call that ends the attempt is under way: a lease that is gone may be its own doing
         if (running := self._running.get(lease)) is not None:
             self.cut_off += 1
-            running.cancel(word)
+            self._cancel(context, running, word)
+
+    def _cancel(self, context: Context, running: asyncio.Task[None], word: str) -> None:
+        """Have the handler stop. One that has not begun never runs, so its attempt does not let go by itself."""
+        running.cancel(word)
+        running.add_done_callback(lambda _: self._let_go(context))
 
     async def _traced_attempt(self, context: Context) -> None:
         with attempt_span(context.task, self.id):
-            await self._attempt(context)
+            await self._attempt(context, waits=True)
 
-    async def _attempt(self, context: Context) -> None:
+    async def _attempt(
+        self, context: Context, refused: tuple[Any, BaseException] | None = None, *, waits: bool = False
+    ) -> None:
+        """Run the handler and hand in what it returned. Refused: that was done, and this is how it was answered.
+
+        Waits: until the answer is there, for a span that lasts as long.
+        """
         try:
+            if refused is not None:
+                await self._hand_in(context, *refused)
+                return
             try:
                 output = await self._call(context)
             except BaseException as error:
@@ -254,19 +265,47 @@ class Worker:
                 context.is_over = True
                 if context.has_output:
                     await context.output.close()
-                await self._hand_in(context, output)
+                if waits or not self._handed_over(context, output):
+                    await self._hand_in(context, output)
         except LeaseLost:
             logger.warning("%s: lease lost, its result was refused", context.id)
         except TaskyardError as error:
             # It cannot be said how it ended: the lease will expire, and the task is tried again.
             logger.error("%s: could not be finished: %s", context.id, error)
         finally:
-            self._heartbeats.remove(context.lease)
-            if self._agent.settled is not None:
-                await self._settle(context.id, self._agent.settled)
-            self._running.pop(context.lease, None)
-            self._contexts.pop(context.lease, None)
-            self._rouse()
+            if self._running.get(context.lease) is not None:
+                if self._agent.settled is not None:
+                    await self._settle(context.id, self._agent.settled)
+                self._let_go(context)
+
+    def _let_go(self, context: Context) -> None:
+        lease = context.lease
+        self._heartbeats.remove(lease)
+        self._running.pop(lease, None)
+        self._contexts.pop(lease, None)
+        self._rouse()
+
+    def _handed_over(self, context: Context, output: Any) -> bool:
+        """Whether the yard has the output, and will say what became of it: then this coroutine need not wait."""
+        if self._hand_over is None or not context.spent.is_nothing:
+            return False
+        try:
+            given = as_json(output)
+            self._hand_over(context.id, context.lease, given, context.artifacts, partial(self._hear_of, context, given))
+        except TaskyardError:
+            return False  # who waits for the answer gets the same one
+        self._running[context.lease] = None
+        self._handing_in += 1
+        return True
+
+    def _hear_of(self, context: Context, output: Any, answer: Receipt | BaseException) -> None:
+        """What became of an output that was handed over. A refusal is what it is to a coroutine that waits for it."""
+        self._handing_in -= 1
+        if isinstance(answer, BaseException):
+            self._running[context.lease] = asyncio.create_task(self._attempt(context, (output, answer)))
+        else:
+            report.ended(context, answer, self._yard.now)
+            self._let_go(context)
 
     async def _settle(self, task_id: str, settled: Callable[[Yard, str], Awaitable[None]]) -> None:
         """Whatever goes wrong after an attempt changes nothing of how it ended."""
@@ -294,10 +333,12 @@ class Worker:
             case _:
                 raise error
 
-    async def _hand_in(self, context: Context, output: Any) -> None:
+    async def _hand_in(self, context: Context, output: Any, refusal: BaseException | None = None) -> None:
         self._handing_in += 1
         try:
             try:
+                if refusal is not None:
+                    raise refusal
                 receipt = await self._complete(context, output)
             except StoreFull:
                 receipt = await hand_in(context, lambda: self._complete(context, output))
@@ -388,15 +429,21 @@ class Worker:
         self.cut_off += len(self._running)
         for lease, running in list(self._running.items()):
             self._contexts[lease].stop("stopping")
-            if not self._contexts[lease].is_over:
-                running.cancel("stopping")
+            if running is not None and not self._contexts[lease].is_over:
+                self._cancel(self._contexts[lease], running, "stopping")
         await self._ended(ENDING)
         await self._abandon()
         await parted(self._yard.agents.sign_off(self.id))
 
     async def _ended(self, timeout: float) -> None:
-        if self._running:
-            await asyncio.wait(list(self._running.values()), timeout=timeout)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                await self._all_ended()
+
+    async def _all_ended(self) -> None:
+        while self._running:
+            self._roused.clear()
+            await self._roused.wait()
 
     async def _abandon(self) -> None:
         """Give back the tasks of handlers that do not let themselves be cancelled."""
@@ -413,22 +460,6 @@ async def parted(call: Coroutine[Any, Any, Any]) -> None:
     with suppress(TaskyardError, TimeoutError):
         async with asyncio.timeout(PARTING):
             await call
-
-
-async def when_reached(call: Callable[[], Awaitable[Answer]]) -> Answer:
-    """Make the call until the yard answers. Says that it waits, and again from time to time."""
-    began, reminded_at = monotonic(), 0.0
-    while True:
-        try:
-            return await call()
-        except MigrationNeedsStop:
-            raise  # a worker that waits is one of those that must stop
-        except Unavailable as error:
-            now = monotonic()
-            if not reminded_at or now - reminded_at > REMINDED:
-                reminded_at = now
-                logger.warning("waits for the yard, for %.0f s so far: %s", now - began, error)
-            await asyncio.sleep(ASKED_AGAIN)
 
 
 async def run_all(yard: Yard, agents: Sequence[Agent], *, grace_sec: float = GRACE, runtime: str | None = None) -> None:
@@ -464,30 +495,3 @@ async def run_all(yard: Yard, agents: Sequence[Agent], *, grace_sec: float = GRA
         await parted(leave(yard, process))
         if supervisor.signalled and any(worker.cut_off for worker in workers):
             end_process_within(LEAVING, 128 + supervisor.signalled)  # a thread may be left that nobody can stop
-
-
-async def in_thread(function: Callable[[], Any]) -> Any:
-    """Run a plain function beside the loop. Its thread does not outlive the process, so a stop need not wait for it."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
-
-    def settle(result: Any, error: BaseException | None) -> None:
-        if future.done():
-            return
-        if error is None:
-            future.set_result(result)
-        else:
-            future.set_exception(error)
-
-    context = copy_context()  # what is known here is known there: the trace that a step belongs to
-
-    def run() -> None:
-        try:
-            result, error = context.run(function), None
-        except BaseException as raised:
-            result, error = None, raised
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(settle, result, error)
-
-    threading.Thread(target=run, name="taskyard handler", daemon=True).start()
-    return await future

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple, Unpack
 
@@ -34,8 +34,9 @@ from taskyard.features.attempts.validation.validators import Validators
 from taskyard.features.attempts.views import Receipt
 from taskyard.features.breakers.trips import BreakerTrips
 from taskyard.features.budgets import prices
-from taskyard.features.budgets.spend import reported
+from taskyard.features.budgets.spend import NOTHING, reported
 from taskyard.features.budgets.views import Spent
+from taskyard.ledger.batcher import Callback
 from taskyard.ledger.ledger import Ledger
 
 _Places = tuple[int, ...]  # in a batch: of what lands as one set
@@ -59,7 +60,12 @@ class _HandedIn(NamedTuple):
 _CONCERNED = int(Trait.JUDGED | Trait.JUDGES)  # a number: this is asked of every task, and flags take their time
 
 
+HandOver = Callable[[str, str, Json, Sequence[str], Callback[Receipt]], None]
+
+
 class Completions:
+    hand_over: HandOver | None = None  # only where the store is: others have to wait for an answer
+
     def __init__(
         self,
         ledger: Ledger,
@@ -74,6 +80,7 @@ class Completions:
         self._visibility = visibility
         self._validators = validators
         self._line = ledger.queue.line(self._complete_all, most=COMPLETED_AT_ONCE, worth_a_second=WORTH_DECIDING)
+        self.hand_over = self._hand_over
 
     async def complete(
         self,
@@ -86,8 +93,21 @@ class Completions:
         **spent: Unpack[Spent],
     ) -> Receipt:
         """Hand the output in. One that fails its validation is a failed attempt, reason `invalid_output`."""
+        if (model := spent.get("model")) is not None:
+            await prices.load([model])
+        return await self._line.ask(self._checked(task_id, lease, output, artifacts, decision_report, spent))
+
+    def _hand_over(
+        self, task_id: str, lease: str, output: Json, artifacts: Sequence[str], callback: Callback[Receipt]
+    ) -> None:
+        """What `complete` does with an output of which no cost is reported, without a future."""
+        self._line.ask_with_callback(self._checked(task_id, lease, output, artifacts, None, {}), callback)
+
+    def _checked(
+        self, task_id: str, lease: str, output: Json, artifacts: Sequence[str], decision_report: Json, spent: Spent
+    ) -> _HandedIn:
         most = self._ledger.options.sizes.max_output_bytes
-        text = encode(output, field="output", max_bytes=most)
+        text = "null" if output is None else encode(output, field="output", max_bytes=most)
         explained = None
         if decision_report is not None:
             explained = encode(decision_report, field="decision_report", max_bytes=most)
@@ -96,11 +116,8 @@ class Completions:
             digest = _NOTHING_HANDED_IN
         else:
             digest = call_digest("complete", output, list(made), decision_report)
-        if (model := spent.get("model")) is not None:
-            await prices.load([model])
-        report = new_row(Report, ("complete", digest, *reported(**spent)))
-        handed_in = (TaskId(task_id), seal(lease), output, text, made, explained, report)
-        return await self._line.ask(new_row(_HandedIn, handed_in))
+        report = new_row(Report, ("complete", digest, *(reported(**spent) if spent else NOTHING)))
+        return new_row(_HandedIn, (TaskId(task_id), seal(lease), output, text, made, explained, report))
 
     async def complete_many(self, results: Sequence[Mapping[str, Any]]) -> list[Receipt | TaskyardError]:
         """Hand in many outputs. Each stands or falls alone, and its answer stands in its place."""
