@@ -8,7 +8,7 @@ answers their values before. If these differ from those that the choice used, th
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from taskyard.core import claiming
@@ -74,21 +74,28 @@ async def search(
 
     Lanes with a cursor are read behind it only. If that is not enough, the search starts again without cursors.
     """
-    found = SearchState(places=dict(cursors))
-    epoch = await _read_more(transaction, plan, plan.lanes, found)
+    epoch, found = await look(transaction, plan, cursors)
     if epoch != plan.epoch or claiming.is_outdated(plan, transaction.now):
         return Stale(epoch)
     if lock_first:
         await _lock_limits(transaction, plan, found, lock_first)
-    choice = _choose(plan, found)
+    choice = choose(plan, found)
     while (wanted := found.exhausted & found.unread) and not _is_enough(plan, choice, found):
         # Only lanes that the choice still uses: the backlog of other lanes is not read.
         await _read_more(transaction, plan, [lane for lane in plan.lanes if lane.id in wanted], found)
-        choice = _choose(plan, found)
+        choice = choose(plan, found)
     if cursors and not _is_enough(plan, choice, found):
         cursors.clear()
         return await search(transaction, plan, lock_first, cursors)
     return choice, found
+
+
+async def look(
+    transaction: PostgresTransaction, plan: ClaimPlan, cursors: Mapping[LaneId, Place]
+) -> tuple[int, SearchState]:
+    """The epoch, and the best tasks of the lanes behind their cursors."""
+    found = SearchState(places=dict(cursors))
+    return await _read_more(transaction, plan, plan.lanes, found), found
 
 
 def to_claimed(choice: Choice, found: SearchState) -> Claimed:
@@ -97,7 +104,8 @@ def to_claimed(choice: Choice, found: SearchState) -> Claimed:
     return Claimed(tuple(change.after for change in taken), len(parked), definitions)
 
 
-def _choose(plan: ClaimPlan, found: SearchState) -> Choice:
+def choose(plan: ClaimPlan, found: SearchState) -> Choice:
+    """The core's choice of the tasks that were read."""
     found.exhausted.clear()
     found.asked.clear()
     return claiming.choose(plan, {lane.id: found.walk(lane.id) for lane in plan.lanes}, found.parse_limit)
@@ -197,7 +205,7 @@ async def _write(transaction: PostgresTransaction, plan: ClaimPlan, choice: Choi
     if any(before[name][2:] != found.limits[name][2:] for name in looked_at):
         # The ceilings changed in between, but are locked now. The choice may still be the same.
         found.limits |= before
-        if _choose(plan, found) != choice:
+        if choose(plan, found) != choice:
             raise CeilingsChanged(names)
     await remove_idle_limits(transaction, stored.values())
     for name in eased:

@@ -134,7 +134,9 @@ class PostgresStore(Reads):
             await pool.close()
             raise
         self._process = os.getpid()
-        self._optimistic_claims = OptimisticClaims(self._where, self._sql, self._time, self._shielded, beside=pool)
+        self._optimistic_claims = OptimisticClaims(
+            self._where, self._sql, self._time, self._shielded, self._cursors, beside=pool
+        )
         self._pool, self._runner, self._channel = pool, runner, channel
         if self._time.uses_server_clock:
             self._measuring = asyncio.create_task(self._keep_measuring(runner))

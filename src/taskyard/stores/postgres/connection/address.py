@@ -9,6 +9,7 @@ from taskyard.core.errors import InvalidInput
 from taskyard.stores.shared import timeouts
 
 _MOST_CONNECTIONS = 10
+_MANY_CONNECTIONS = 4
 # Statements are planned once, often while tables are small, so sequential scans are off. A plan that cannot avoid one
 # then looks so expensive that it would be compiled, which takes longer than running it, so jit is off. The server ends
 # a session that stops within a transaction: others wait for its rows, and readers of events for its numbers. The server
@@ -39,12 +40,12 @@ class PostgresAddress(NamedTuple):
 
     @property
     def for_claims(self) -> PostgresAddress:
-        """The address for that connection."""
-        return self._replace(connections=1)
+        """The address for that connection, and for a second one if there are many: see `look_ahead`."""
+        return self._replace(connections=2 if self.connections >= _MANY_CONNECTIONS else 1)
 
     @property
     def for_other_calls(self) -> PostgresAddress:
-        return self._replace(connections=self.connections - self.has_claim_connection)
+        return self._replace(connections=self.connections - self.for_claims.connections * self.has_claim_connection)
 
     @property
     def settings_per_transaction(self) -> str:

@@ -94,6 +94,7 @@ class Pool:
         self._trusted: set[PostgresSession] = set()  # opened since a connection was last lost
         self._free = asyncio.Semaphore(where.connections)
         self._closed = False
+        self.changes = 0  # connections that were opened, and times that all were given up: the server may be another
 
     @asynccontextmanager
     async def connection(self) -> AsyncGenerator[PostgresSession]:
@@ -112,6 +113,7 @@ class Pool:
 
     async def _open(self) -> PostgresSession:
         connection = await connect(self._where)
+        self.changes += 1
         self._trusted.add(connection)
         return connection
 
@@ -149,6 +151,7 @@ class Pool:
 
     def _drop(self) -> None:
         idle, self._idle = self._idle, []
+        self.changes += 1
         self._trusted.clear()
         for connection in idle:
             connection.terminate()

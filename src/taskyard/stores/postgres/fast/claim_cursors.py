@@ -37,6 +37,7 @@ class ClaimCursors:
     def __init__(self) -> None:
         self.mark = 0
         self._lanes: dict[LaneId, _Lane] = {}
+        self._readied: dict[LaneId, Place] = {}  # since the last watch began
 
     def positions(self, lanes: Iterable[LaneId]) -> dict[LaneId, Place]:
         """The cursors of the lanes that have one."""
@@ -46,13 +47,12 @@ class ClaimCursors:
 
     def note_taken(self, tasks: Sequence[Hot], cursors: Container[LaneId], mark: int) -> None:
         """A claim took these tasks. It began at the mark, and read the lanes of `cursors` only behind their cursors."""
-        positions: dict[LaneId, Place] = {}
-        for hot in tasks:
-            lane = self._lanes.setdefault(hot.lane, _Lane())
-            lane.taken += 1
-            positions[hot.lane] = max(positions.get(hot.lane, (hot.rank, hot.seq)), (hot.rank, hot.seq))
-        for lane_id, place in positions.items():
-            lane = self._lanes[lane_id]
+        lanes = {hot.lane for hot in tasks}
+        for lane_id in lanes:
+            own = tasks if len(lanes) == 1 else [hot for hot in tasks if hot.lane == lane_id]
+            lane = self._lanes.setdefault(lane_id, _Lane())
+            lane.taken += len(own)
+            place = max([(hot.rank, hot.seq) for hot in own])
             lane.place = place if lane.taken >= _MANY and lane.mark <= mark else None
             if lane_id not in cursors:
                 lane.until = monotonic() + _GOOD_FOR
@@ -61,9 +61,15 @@ class ClaimCursors:
         """Tasks became ready in these lanes, the first of them at these places."""
         self.mark += 1
         for lane_id, front in ready_from.items():
+            self._readied[lane_id] = min(self._readied.get(lane_id, front), front)
             lane = self._lanes.get(lane_id)
             if lane is not None and (lane.place is None or front < lane.place):
                 lane.place, lane.mark = None, self.mark
+
+    def watch(self) -> Mapping[LaneId, Place]:
+        """The first places where tasks become ready from now on. The next watch ends this one."""
+        self._readied = {}
+        return self._readied
 
     def clear(self) -> None:
         """Reset all cursors: any task may have become ready."""

@@ -23,8 +23,9 @@ from taskyard.stores.postgres.claims import SearchState
 from taskyard.stores.postgres.connection.address import PostgresAddress
 from taskyard.stores.postgres.connection.pool import Pool
 from taskyard.stores.postgres.connection.wake_topics import Wakeup
-from taskyard.stores.postgres.fast.claim_cursors import Place
+from taskyard.stores.postgres.fast.claim_cursors import ClaimCursors, Place
 from taskyard.stores.postgres.fast.guarded_statements import OneStatement
+from taskyard.stores.postgres.fast.look_ahead import LookAhead
 from taskyard.stores.postgres.fast.statement_runner import StatementRunner
 from taskyard.stores.postgres.statements import Statements
 from taskyard.stores.shared.log_rows import split_events
@@ -40,16 +41,27 @@ class OptimisticClaims:
     """Makes one optimistic claim at a time, on its own connection."""
 
     def __init__(
-        self, where: PostgresAddress, sql: Statements, time: StoreClock, shielded: ToItsEnd, *, beside: Pool
+        self,
+        where: PostgresAddress,
+        sql: Statements,
+        time: StoreClock,
+        shielded: ToItsEnd,
+        cursors: ClaimCursors,
+        *,
+        beside: Pool,
     ) -> None:
         self._shielded = shielded
         self._pool = Pool(where.for_claims, beside=beside)
         self._transactions = StatementRunner(where, self._pool, sql, time, is_repeated=False)
+        looks_ahead = where.for_claims.connections > 1
+        self.look_ahead = LookAhead(self._transactions, self._pool, cursors, time.now) if looks_ahead else None
         self._is_possible = where.has_claim_connection
         self._is_busy = False
         self._general_until = 0.0
 
     async def close(self) -> None:
+        if self.look_ahead is not None:
+            await self.look_ahead.close()
         await self._pool.close()
 
     async def claim(
@@ -67,17 +79,49 @@ class OptimisticClaims:
     async def _claim(
         self, plan: ClaimPlan, cursors: dict[LaneId, Place]
     ) -> tuple[Claimed | Stale, Wakeup | None] | None:
+        ahead = None if self.look_ahead is None else await self.look_ahead.choice(plan, cursors)
+        if ahead is not None:
+            choice, (_, found, changes) = ahead
+            if (answer := await self._write(plan, choice, found, cursors, changes)) is not None:
+                return answer
         seen = await self._transactions.read_unlocked(lambda on: claims.search(on, plan, (), cursors))
         if isinstance(seen, Stale):
             return seen, None
         choice, found = seen
         if not choice.taken and not choice.parked:
             return claims.to_claimed(choice, found), None
-        if _is_applicable(plan, choice, found):
-            taken = await self._shielded(self._transactions.write_once(lambda on: _take(on, plan, choice)))
-            if taken is not None and taken[0]:
-                return claims.to_claimed(choice, found), taken[1]
-        self._general_until = monotonic() + _GENERAL_FOR
+        answer = await self._write(plan, choice, found, cursors)
+        if answer is None:
+            self._general_until = monotonic() + _GENERAL_FOR
+        return answer
+
+    async def _write(
+        self,
+        plan: ClaimPlan,
+        choice: Choice,
+        found: SearchState,
+        cursors: dict[LaneId, Place],
+        changes: int | None = None,
+    ) -> tuple[Claimed | Stale, Wakeup | None] | None:
+        """Take what was chosen, and look for the next claim meanwhile. None: nothing was written.
+
+        Changes: of the pool, when the tasks were seen. None: on the connection that was used last, which is used again.
+        """
+        if not _is_applicable(plan, choice, found):
+            return None
+
+        async def take(on: OneStatement) -> bool:
+            if changes is not None and changes != self._pool.changes:
+                return False
+            if self.look_ahead is not None:
+                self.look_ahead.begin(plan, choice, found, cursors)
+            return await _take(on, plan, choice)
+
+        taken = await self._shielded(self._transactions.write_once(take))
+        if taken is not None and taken[0]:
+            return claims.to_claimed(choice, found), taken[1]
+        if self.look_ahead is not None:
+            self.look_ahead.drop()
         return None
 
 
