@@ -23,10 +23,13 @@ from taskyard.stores.contract import Store
 from tests.stores.given import (
     ELSEWHERE,
     Connect,
+    burying,
+    claiming,
     committed,
     completing,
     given_a_running_task,
     given_a_task,
+    reviving,
     step,
 )
 
@@ -161,6 +164,67 @@ async def test_only_the_lease_of_the_attempt_under_way_may_append(store: Store):
     assert await store.append_streams([stale, append(held, "e", (TEXT, "mine"))]) == [REFUSED, STORED]
     assert await bodies(store, held) == ["mine"]
     assert await bodies(store, ready) == []
+
+
+async def test_processes_that_append_in_turn_leave_no_gap_and_know_each_others_requests(store: Store, connect: Connect):
+    held, other = await given_a_running_task(store), await connect()
+    for number in range(3):
+        for each, name in ((store, "mine"), (other, "theirs")):
+            assert await each.append_streams([append(held, f"{name} {number}", (TEXT, f"{name} {number}"))]) == [STORED]
+    known = [append(held, f"{name} 2", (TEXT, "again")) for name in ("mine", "theirs")]
+    assert await store.append_streams(known) == [STORED] * 2
+    assert await other.append_streams(known) == [STORED] * 2
+
+    found = await store.stream(held.id, BEGINNING, 10)
+    assert [each.number for each in found] == list(range(6))
+    assert [each.body for each in found] == [f"{name} {number}" for number in range(3) for name in ("mine", "theirs")]
+    assert found[-1].total == sum(len(each.body) for each in found)
+
+
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+async def test_an_attempt_that_spoke_and_ended_speaks_no_more_and_stops_nobody_else(
+    store: Store, connect: Connect, is_elsewhere: bool
+):
+    ended, going_on = await given_a_running_task(store), await given_a_running_task(store)
+    first = [append(each, "a", (TEXT, "one"), (TEXT, "two")) for each in (ended, going_on)]
+    assert await store.append_streams(first) == [STORED] * 2
+    ending = await connect() if is_elsewhere else store
+    await step(ending, completing(ending, ended))
+
+    second = [append(each, "b", (TEXT, "three"), (TEXT, "four")) for each in (ended, going_on)]
+    assert await store.append_streams(second) == [REFUSED, STORED]
+    assert await bodies(store, ended) == ["one", "two"]
+    assert await bodies(store, going_on) == ["one", "two", "three", "four"]
+    assert await store.append_streams([append(going_on, "b", (TEXT, "three"))]) == [STORED]
+    assert len(await bodies(store, going_on)) == 4
+
+
+async def test_the_next_attempt_has_a_stream_of_its_own_and_the_one_before_speaks_no_more(store: Store):
+    before = await given_a_running_task(store)
+    assert await store.append_streams([append(before, "a", (TEXT, "of the first"))]) == [STORED]
+    waiting = await step(store, reviving(store, await step(store, burying(store, before))))
+    now = await step(store, claiming(waiting, lease="another lease", now=store.now()))
+    late, mine = append(before, "b", (TEXT, "late")), append(now, "a", (TEXT, "of the second"))
+    assert await store.append_streams([late]) == [REFUSED]
+    assert await store.append_streams([mine]) == [STORED]
+    assert await store.append_streams([late, append(now, "c", (TEXT, "goes on"))]) == [REFUSED, STORED]
+    found = await store.stream(now.id, BEGINNING, 10)
+    assert [(each.attempt, each.number, each.body) for each in found] == [
+        (before.attempt, 0, "of the first"),
+        (now.attempt, 0, "of the second"),
+        (now.attempt, 1, "goes on"),
+    ]
+
+
+async def test_appends_of_one_moment_to_one_stream_are_all_stored_once(store: Store):
+    held = await given_a_running_task(store)
+    for turn in ("a", "b"):  # at first nothing is known of the stream
+        said = [append(held, f"{turn} {number}", (TEXT, f"{turn} {number}")) for number in range(5)]
+        answers = await asyncio.gather(*(store.append_streams([each]) for each in (*said, *said[:3])))
+        assert answers == [[STORED]] * 8
+    found = await store.stream(held.id, BEGINNING, 100)
+    assert [each.number for each in found] == list(range(10))
+    assert sorted(each.body for each in found) == sorted(f"{turn} {number}" for turn in "ab" for number in range(5))
 
 
 async def test_what_exceeds_the_limit_of_an_attempt_is_cut_and_a_chunk_says_so(store: Store):

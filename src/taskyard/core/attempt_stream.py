@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from taskyard.core.changes import Event
-from taskyard.core.task import HELD, Hot, TaskId, dag_of
+from taskyard.core.task import HELD, DagId, Status, TaskId, lone_dag
 from taskyard.core.units import HOUR, Micros
 
 MOST_BYTES = 8 << 20  # of one attempt
@@ -85,8 +85,42 @@ class StreamAppended(NamedTuple):
 REFUSED = StreamAppended(accepted=False)
 
 
-def may_append(hot: Hot | None, append: StreamAppend) -> bool:
-    return hot is not None and hot.status in HELD and hot.lease == append.lease and hot.workspace == append.workspace
+class Speaker(Protocol):
+    """What must be known of a task whose attempt says something. The moving row of a task is one."""
+
+    @property
+    def id(self) -> TaskId: ...
+    @property
+    def workspace(self) -> str: ...
+    @property
+    def dag_id(self) -> DagId | None: ...
+    @property
+    def status(self) -> Status: ...
+    @property
+    def attempt(self) -> int: ...
+    @property
+    def lease(self) -> str | None: ...
+
+
+def may_append(task: Speaker, append: StreamAppend) -> bool:
+    return task.status in HELD and task.lease == append.lease and task.workspace == append.workspace
+
+
+class StreamEnd(NamedTuple):
+    """What must be known of an attempt's stream to append to it."""
+
+    number: int = 0  # of the next chunk
+    total: int = 0  # bytes so far
+    is_full: bool = False
+    requests: tuple[str, ...] = ()  # of the last chunks, the oldest first
+
+    def behind(self, chunks: Sequence[StreamChunk]) -> StreamEnd:
+        """The end when these are stored too."""
+        if not chunks:
+            return self
+        requests = (*self.requests, *(each.request for each in chunks))
+        last = chunks[-1]
+        return StreamEnd(last.number + 1, last.total, last.kind is ChunkKind.CUT, requests[-SEEN_REQUESTS:])
 
 
 class StreamGrowth(NamedTuple):
@@ -95,35 +129,38 @@ class StreamGrowth(NamedTuple):
     answer: StreamAppended
     chunks: list[StreamChunk]
     events: list[Event]
+    end: StreamEnd
 
 
-def appended(append: StreamAppend, hot: Hot, last: Sequence[StreamChunk], now: Micros) -> StreamGrowth:
-    """What to store behind the last chunks of the attempt under way, which are given oldest first.
+def appended(append: StreamAppend, task: Speaker, end: StreamEnd, now: Micros) -> StreamGrowth:
+    """What to store behind the end of the stream of the attempt under way.
 
     Nothing for a request that is stored already. What exceeds `MOST_BYTES` is left out; a chunk of kind `cut` says so.
     Listeners hear messages and progress all the same: each has an event, as long as the attempt goes on. A chunk
     without a body remembers the request of these, so that they do not hear them again when it is repeated.
     """
-    is_full = bool(last) and last[-1].kind is ChunkKind.CUT
-    if any(each.request == append.request for each in last):
-        return StreamGrowth(StreamAppended(accepted=True, is_full=is_full), [], [])
-    events = [_announcement(hot, entry, now) for entry in append.entries if entry.kind in ANNOUNCED]
-    number, total = (last[-1].number + 1, last[-1].total) if last else (0, 0)
-    if is_full:
-        memory = StreamChunk(append.task_id, hot.attempt, number, now, ChunkKind.CUT, "", total, append.request)
-        return StreamGrowth(StreamAppended(accepted=True, is_full=True), [memory] if events else [], events)
+    if append.request in end.requests:
+        return StreamGrowth(StreamAppended(accepted=True, is_full=end.is_full), [], [], end)
+    number, total, is_full, _ = end
+    events = [_announcement(task, entry, now) for entry in append.entries if entry.kind in ANNOUNCED]
     chunks: list[StreamChunk] = []
+    if is_full:
+        memory = StreamChunk(append.task_id, task.attempt, number, now, ChunkKind.CUT, "", total, append.request)
+        chunks += [memory] if events else []
+        return StreamGrowth(StreamAppended(accepted=True, is_full=True), chunks, events, end.behind(chunks))
     for entry in append.entries:
-        is_full = total + len(entry.body.encode()) > MOST_BYTES
+        size = len(entry.body.encode())
+        is_full = total + size > MOST_BYTES
         kind, body = StreamEntry(ChunkKind.CUT, str(MOST_BYTES)) if is_full else entry
-        total += 0 if is_full else len(body.encode())
-        chunks.append(StreamChunk(append.task_id, hot.attempt, number, now, kind, body, total, append.request))
+        total += 0 if is_full else size
+        chunks.append(StreamChunk(append.task_id, task.attempt, number, now, kind, body, total, append.request))
         number += 1
         if is_full:
             break
-    return StreamGrowth(StreamAppended(accepted=True, is_full=is_full), chunks, events)
+    return StreamGrowth(StreamAppended(accepted=True, is_full=is_full), chunks, events, end.behind(chunks))
 
 
-def _announcement(hot: Hot, entry: StreamEntry, now: Micros) -> Event:
+def _announcement(task: Speaker, entry: StreamEntry, now: Micros) -> Event:
     name = ANNOUNCED[entry.kind]
-    return Event(name, hot.workspace, hot.id, dag_of(hot), now, None, None, hot.attempt, entry.body)
+    dag_id = task.dag_id or lone_dag(task.id)
+    return Event(name, task.workspace, task.id, dag_id, now, None, None, task.attempt, entry.body)

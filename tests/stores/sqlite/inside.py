@@ -9,7 +9,6 @@ from typing import Any
 
 import apsw
 
-from taskyard.core.attempt_stream import StreamChunk
 from taskyard.core.changes import ChangeSet
 from taskyard.core.task import Hot, TaskId
 from taskyard.ledger.clock import ManualClock
@@ -66,17 +65,16 @@ async def tasks_read(writer: Writer) -> list[TaskId]:
     return read
 
 
-async def chunks_read(writer: Writer) -> list[str]:
-    """The requests of the chunks of streams that it reads from now on."""
-    read: list[str] = []
+async def columns_read(writer: Writer) -> set[tuple[str, str]]:
+    """The tables and columns that statements read from now on."""
+    read: set[tuple[str, str]] = set()
 
-    def note(_: apsw.Cursor, row: Any) -> Any:
-        if len(row) == len(StreamChunk._fields):
-            assert row[StreamChunk._fields.index("body")] == ""
-            read.append(row[-1])
-        return row
+    def note(action: int, table: str | None, column: str | None, *_: str | None) -> int:
+        if action == apsw.SQLITE_READ:
+            read.add((table or "", column or ""))
+        return apsw.SQLITE_OK
 
-    await writer.do(lambda transaction: transaction.connection.set_row_trace(note))
+    await writer.do(lambda transaction: transaction.connection.set_authorizer(note))
     return read
 
 

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from taskyard.core import errors
-from taskyard.core.attempt_stream import BEGINNING, ChunkKind, StreamAppend, StreamEntry
+from taskyard.core.attempt_stream import BEGINNING, ChunkKind, StreamAppend, StreamEnd, StreamEntry
 from taskyard.core.changes import Committed
+from taskyard.core.task import Hot, Status, TaskId
 from taskyard.core.units import MicroUsd
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.sqlite import SqliteStore, claims
@@ -33,7 +34,7 @@ from tests.stores.given import (
 )
 from tests.stores.plans import a_plan
 from tests.stores.sqlite.inside import (
-    chunks_read,
+    columns_read,
     commits_of,
     held_back,
     one_new,
@@ -151,9 +152,9 @@ async def test_streams_are_appended_patiently(store: SqliteStore, monkeypatch: p
     asked: list[bool] = []
     do = Writer.do
 
-    async def noted(writer: Writer, work: Any, *, urgent: bool = False, patient: bool = False) -> Any:
+    async def noted(writer: Writer, work: Any, *, patient: bool = False, **more: Any) -> Any:
         asked.append(patient)
-        return await do(writer, work, urgent=urgent, patient=patient)
+        return await do(writer, work, patient=patient, **more)
 
     monkeypatch.setattr(Writer, "do", noted)
     await store.append_streams([])
@@ -161,22 +162,77 @@ async def test_streams_are_appended_patiently(store: SqliteStore, monkeypatch: p
     assert asked == [True, False]
 
 
-async def test_an_append_reads_one_chunk_of_a_long_stream(store: SqliteStore, writer: Writer):
+def text_of(running: Hot, request: str, kind: ChunkKind = ChunkKind.TEXT) -> StreamAppend:
+    return StreamAppend(running.id, HERE, running.lease or "", request, (StreamEntry(kind, '"words"'),))
+
+
+async def test_text_for_streams_takes_no_transaction_of_several_statements(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+):
+    begun: list[SqliteTransaction] = []
+
+    def noted(*given: Any) -> SqliteTransaction:
+        begun.append(SqliteTransaction(*given))
+        return begun[-1]
+
+    running = [await given_a_running_task(store) for _ in range(3)]
+    monkeypatch.setattr("taskyard.stores.sqlite.threads.writer.SqliteTransaction", noted)
+    for number in range(3):
+        await store.append_streams([text_of(each, f"request {number}") for each in running])
+    assert not begun
+    await store.append_streams([text_of(running[0], "a message", ChunkKind.MESSAGE)])
+    assert len(begun) == 1
+    await store.append_streams([text_of(running[0], "request 3")])
+    assert len(begun) == 1
+    assert [len(await store.stream(each.id, BEGINNING, 10)) for each in running] == [5, 3, 3]
+
+
+async def test_what_was_decided_before_an_attempt_ended_is_decided_again_in_a_transaction(
+    store: SqliteStore, writer: Writer
+):
+    ended, going_on = await given_a_running_task(store), await given_a_running_task(store)
+    await store.append_streams([text_of(each, "first") for each in (ended, going_on)])
+    go_on = await held_back(writer)
+    ending = asyncio.ensure_future(writer.commit([a_set(store, changes=(cancelling(store, ended),))]))
+    late = asyncio.ensure_future(store.append_streams([text_of(each, "second") for each in (ended, going_on)]))
+    await asyncio.sleep(0)
+    go_on.set()
+    await ending
+
+    assert [each.accepted for each in await late] == [False, True]
+    assert [len(await store.stream(each.id, BEGINNING, 10)) for each in (ended, going_on)] == [1, 2]
+
+
+@pytest.mark.parametrize("change", ["lease = 'of another'", "attempt = 7", "status = 'validating'"])
+async def test_text_goes_to_the_attempt_that_it_was_decided_for_or_nowhere(store: SqliteStore, path: Path, change: str):
     running = await given_a_running_task(store)
-    read = await chunks_read(writer)
+    await store.append_streams([text_of(running, "first")])
+    with opened(path) as connection:
+        connection.execute(f"update held set {change}")
+    await store.append_streams([text_of(running, "second")])
+    found = await store.stream(running.id, BEGINNING, 10)
+    assert [each.request for each in found if each.attempt == running.attempt] == ["first"]
 
-    async def append(request: str) -> list[str]:
-        read.clear()
-        entries = (StreamEntry(ChunkKind.TEXT, f"the body of {request}"),)
-        appends = [StreamAppend(running.id, HERE, running.lease or "", request, entries)]
-        await writer.do(partial(streams.append, appends=appends))
-        return [*read]
 
-    for number in range(9):
-        await append(f"request {number}")
-    assert await append("request 9") == ["request 8"]
-    assert await append("request 5") == ["request 5", "request 9"]
-    assert len(await store.stream(running.id, BEGINNING, 100)) == 10
+async def test_appending_in_a_transaction_reads_no_body(store: SqliteStore, writer: Writer):
+    running = await given_a_running_task(store)
+    read = await columns_read(writer)
+    for request in ("a", "b", "a"):
+        await writer.do(partial(streams.append, appends=[text_of(running, request)]))
+    assert ("stream", "request") in read
+    assert ("stream", "body") not in read
+    assert len(await store.stream(running.id, BEGINNING, 100)) == 2
+
+
+def test_the_ends_of_few_streams_are_known_those_that_were_appended_to_last(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(streams, "MOST_KNOWN", 2)
+    names = [TaskId(f"task_{number}") for number in range(3)]
+    known = streams.KnownEnds()
+    for name in names:
+        holder = streams.Holder(name, 1, HERE, None, Status.RUNNING, 1, "a lease")
+        known.keep({name: streams.HeldStream(holder, StreamEnd())})
+    assert known.take(names).keys() == set(names[1:])
+    assert not known.take(names)
 
 
 async def test_a_claim_reads_no_more_rows_than_it_takes_and_there_are_lanes(store: SqliteStore, writer: Writer):

@@ -24,7 +24,7 @@ from taskyard.stores.turns import in_turns
 CHUNKS_AT_ONCE = 200
 MOST_WAIT = 60.0  # seconds
 LOOK_AGAIN = 0.5  # seconds: the end of a task wakes nobody who follows its stream
-MOST_APPENDS = 20  # in one write, about a millisecond: a claim or an end may have to wait for it
+MOST_APPENDS = 50  # in one write, less than a millisecond: a claim or an end may have to wait for it
 HEAVIEST = 4 << 20  # bytes of one write
 PRUNED_AT_ONCE = 200  # tasks
 

@@ -12,6 +12,7 @@ from taskyard.core.attempt_stream import (
     StreamAppend,
     StreamAppended,
     StreamChunk,
+    StreamEnd,
     StreamPlace,
     appended,
     may_append,
@@ -66,7 +67,7 @@ def append(tables: Tables, given: StreamAppend, now: Micros) -> StreamAppended:
         return REFUSED
     stored = tables.streams.setdefault(hot.id, [])
     last = [each for each in stored[-SEEN_REQUESTS:] if each.attempt == hot.attempt]
-    answer, chunks, events = appended(given, hot, last, now)
+    answer, chunks, events, _ = appended(given, hot, StreamEnd().behind(last), now)
     stored += chunks
     tables.add_events(events)
     return answer

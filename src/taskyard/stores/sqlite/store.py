@@ -58,6 +58,7 @@ class SqliteStore(Reads):
         self._process = 0
         self._waiters = Waiters()
         self._streams = Waiters()
+        self._known_ends = streams.KnownEnds()
 
     def twin(self) -> SqliteStore:
         return SqliteStore(self._path, clock=self._clock, migrates=self._migrates, call_timeout=self._call_timeout)
@@ -161,7 +162,16 @@ class SqliteStore(Reads):
         return await self._write(restore.restore, copies, progress)
 
     async def append_streams(self, appends: Sequence[StreamAppend]) -> list[StreamAppended]:
-        return await self._open_writer().do(partial(streams.append, appends=appends), patient=True)
+        writer = self._open_writer()
+        task_ids = {each.task_id for each in appends}
+        ends = self._known_ends.take(task_ids)
+        if unknown := task_ids - ends.keys():
+            ends |= await self._read(lambda connection: streams.read_ends(connection, unknown))
+        decided = streams.decide_early(appends, ends, self.now())
+        work = partial(streams.append, appends=appends)
+        growth: streams.Additions = await writer.do(work, patient=True, decided=decided)
+        self._known_ends.keep(growth.ends)
+        return growth.answers
 
     async def prune_streams(self, before: Micros, after: str, limit: int) -> str | None:
         return await self._write(streams.prune, before, after, limit)

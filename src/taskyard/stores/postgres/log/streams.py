@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from taskyard.core.attempt_stream import (
@@ -11,6 +12,7 @@ from taskyard.core.attempt_stream import (
     StreamAppend,
     StreamAppended,
     StreamChunk,
+    StreamEnd,
     StreamPlace,
     appended,
     may_append,
@@ -39,10 +41,8 @@ async def append(
         if hot is None or not may_append(hot, each):
             answers.append(REFUSED)
             continue
-        last = ends.setdefault(hot.id, [])
-        answer, chunks, announced = appended(each, hot, last, transaction.now)
+        answer, chunks, announced, ends[hot.id] = appended(each, hot, ends[hot.id], transaction.now)
         answers.append(answer)
-        last += chunks
         placed += [(hot.seq, *chunk[1:]) for chunk in chunks]
         events += announced
     if placed:
@@ -55,12 +55,12 @@ async def append(
     return answers, bool(events)
 
 
-async def _ends(transaction: PostgresTransaction, held: Sequence[Row]) -> dict[TaskId, list[StreamChunk]]:
-    ends: dict[TaskId, list[StreamChunk]] = {}
+async def _ends(transaction: PostgresTransaction, held: Sequence[Row]) -> defaultdict[TaskId, StreamEnd]:
+    ends = defaultdict[TaskId, StreamEnd](StreamEnd)
     if held:
         for row in await transaction.query("stream_ends", *transpose(held, 3), SEEN_REQUESTS):
             chunk = parse_chunk(row)
-            ends.setdefault(chunk.task_id, []).append(chunk)
+            ends[chunk.task_id] = ends[chunk.task_id].behind([chunk])
     return ends
 
 

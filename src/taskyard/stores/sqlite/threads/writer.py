@@ -38,6 +38,7 @@ from taskyard.stores.sqlite.commits import Answer, commit_sets
 from taskyard.stores.sqlite.connection import connect, translate_error
 from taskyard.stores.sqlite.fast.log_watch import LogWatch, PollSchedule, watch_log
 from taskyard.stores.sqlite.log.log_append import last_numbers
+from taskyard.stores.sqlite.log.streams import DecidedAppends
 from taskyard.stores.sqlite.schema import prepare
 from taskyard.stores.sqlite.statements import SQL
 from taskyard.stores.sqlite.threads.checkpoints import Checkpoints
@@ -70,6 +71,7 @@ class WriteJob:
     is_preemptible: bool = False  # whether a small job that arrives has it rolled back, and `Preempted` raised
     definitions: Definitions | None = None
     patient_until: float | None = None  # of a patient job: when it joins the others, by the monotonic clock
+    decided: DecidedAppends | None = None  # goes instead of the work, where the job is alone and nothing has changed
 
 
 class Writer:
@@ -130,9 +132,12 @@ class Writer:
         await self._ended
         self._thread.join()
 
-    async def do(self, work: Work, *, urgent: bool = False, patient: bool = False) -> Any:
-        until = monotonic() + _PATIENCE if patient else None
-        return await self._put(WriteJob(self._loop.create_future(), work=work, urgent=urgent, patient_until=until))
+    async def do(
+        self, work: Work, *, urgent: bool = False, patient: bool = False, decided: DecidedAppends | None = None
+    ) -> Any:
+        job = WriteJob(self._loop.create_future(), work=work, urgent=urgent, decided=decided)
+        job.patient_until = monotonic() + _PATIENCE if patient else None
+        return await self._put(job)
 
     async def commit(self, sets: Sequence[ChangeSet]) -> list[Answer]:
         if any(len(each.tasks) + len(each.changes) > _LARGE for each in sets):
@@ -266,7 +271,8 @@ class Writer:
 
     def _run_jobs(self, connection: apsw.Connection, jobs: Sequence[WriteJob]) -> None:
         try:
-            answers, wrote, streamed = self._transact(connection, jobs)
+            inserted = None if jobs[0].decided is None else self._insert_decided(connection, jobs, jobs[0].decided)
+            answers, wrote, streamed = inserted or self._transact(connection, jobs)
         except Preempted as preempted:
             call_on_loop(self._loop, reject, [jobs[0].future], preempted)
             return
@@ -284,6 +290,17 @@ class Writer:
         # One call for both: each wakes the loop, which costs more than a lone write does otherwise.
         answered = list(zip((job.future for job in jobs), answers, strict=True))
         call_on_loop(self._loop, self._answer, answered, wrote, streamed)
+
+    def _insert_decided(
+        self, connection: apsw.Connection, jobs: Sequence[WriteJob], decided: DecidedAppends
+    ) -> tuple[list[Any], bool, AbstractSet[str]] | None:
+        """Append to streams by one statement. None: it takes a transaction."""
+        if len(jobs) > 1:
+            return None
+        self._identity.check()
+        growth = decided.insert(connection)
+        self._identity.check()
+        return None if growth is None else ([growth], False, growth.ends.keys())
 
     def _transact(
         self, connection: apsw.Connection, jobs: Sequence[WriteJob]
