@@ -1,5 +1,6 @@
 """A row of the event log gives back its events, in order and with their numbers; what is removed from it is gone."""
 
+import json
 from itertools import pairwise
 
 import pytest
@@ -9,11 +10,13 @@ from hypothesis import strategies as st
 from taskyard.core.changes import Event, StoredEvent
 from taskyard.core.task import DagId, Status, TaskId, lone_dag
 from taskyard.core.units import Micros
+from taskyard.stores.shared import log_rows
 from taskyard.stores.shared.log_rows import (
     Chunk,
     decode_row,
     event_number,
     keep_events,
+    remember_rows,
     split_events,
     split_number,
 )
@@ -135,3 +138,61 @@ def test_a_row_of_several_workspaces_says_of_each_event_which():
 def test_a_row_of_a_later_release_is_refused():
     with pytest.raises(ValueError, match="format 2"):
         decode_row(1, "here", '{"f":2}')
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that are parsed from here on."""
+    texts: list[str] = []
+    parse = json.loads
+
+    def loads(text: str) -> object:
+        texts.append(text)
+        return parse(text)
+
+    monkeypatch.setattr(json, "loads", loads)
+    return texts
+
+
+def remembered(name: str, number: int = 3) -> Chunk:
+    """Rows with this name in their texts, so that no other test has them."""
+    (chunk,) = split_events([an_event(serial, data=f'{{"by":"{name}"}}') for serial in range(number)])
+    remember_rows(chunk)
+    return chunk
+
+
+@given(st.lists(events(), min_size=1, max_size=12), st.integers(1, 2**43))
+def test_rows_that_were_remembered_give_the_events_that_their_texts_do(given_events: list[Event], number: int):
+    (chunk,) = split_events(given_events)
+    read = decoded(number, chunk)
+    remember_rows(chunk)
+    decode_row.cache_clear()
+
+    assert decoded(number, chunk) == read
+
+
+def test_a_row_that_was_remembered_is_not_parsed_whatever_its_number(parsed: list[str]):
+    chunk = remembered("ada")
+
+    assert [stored.event for stored in decoded(7, chunk) + decoded(8, chunk)] == 2 * list(chunk.events)
+    assert parsed == []
+
+
+def test_a_row_that_was_written_again_is_parsed(parsed: list[str]):
+    """What was removed from it, by whichever process, is gone."""
+    chunk = remembered("bob")
+    left = keep_events(7, "here", chunk.rows[0].body, lambda event: event.task_id != "task_1")
+
+    assert [stored.event.task_id for stored in decoded(7, Chunk((), left))] == ["task_0", "task_2"]
+    assert parsed == [left[0].body]
+
+
+def test_only_so_much_is_remembered(parsed: list[str], monkeypatch: pytest.MonkeyPatch):
+    first = remembered("eve")
+    monkeypatch.setattr(log_rows, "MOST_REMEMBERED", 2 * len(first.rows[0].body))
+    chunks = [remembered(name) for name in ("fay", "gil")]
+
+    found = [decoded(7, chunk) for chunk in (first, *chunks)]
+
+    assert [[stored.event for stored in each] for each in found] == [list(each.events) for each in (first, *chunks)]
+    assert parsed == [first.rows[0].body]

@@ -3,6 +3,7 @@
 import pytest
 
 from taskyard.core.changes import Event, Labels, StoredEvent
+from taskyard.core.json_value import Json, compact
 from taskyard.core.task import DagId, Status, TaskId
 from taskyard.core.transitions import EVENTS
 from taskyard.features.events.rules import EventFilter, Wanted, named_agent, own_labels, wire_type
@@ -124,3 +125,22 @@ def test_a_breaker_has_its_type_and_an_inbox_its_agent():
     registered = an_event("agent.registered")._replace(data='{"agent":"ada","type":"coder"}')
     assert own_labels(registered) == Labels(agent="ada")
     assert own_labels(an_event("inbox.enqueued")._replace(data='{"agent":"ada"}')) == Labels(agent="ada")
+
+
+@pytest.mark.parametrize(
+    ("data", "agent"),
+    [
+        ({"from": "running", "agent": "ada"}, "ada"),
+        ({"agent": 'a\\d"a'}, 'a\\d"a'),
+        ({'not the "agent': "eve", "agent": "ada"}, "ada"),
+        ({"asked": {"agent": "eve"}, "agent": "ada"}, "ada"),
+        ({"asked": {"agent": "eve"}}, None),
+        ({"said": '"agent":"eve"'}, None),
+        ({"said": "{", "agent": "ada"}, "ada"),
+        ({"of": "agent", "agent": "ada"}, "ada"),
+        ({"agent": None}, None),
+        ({}, None),
+    ],
+)
+def test_the_agent_is_the_one_that_the_object_itself_names(data: dict[str, Json], agent: str | None):
+    assert named_agent(an_event("task.claimed")._replace(data=compact(data))) == agent

@@ -47,7 +47,10 @@ class Written:
         return len(self.stored)
 
 
-async def begun(call: Coroutine[Any, Any, Sequence[StoredEvent]]) -> asyncio.Task[Sequence[StoredEvent]]:
+Page = list[asyncio.Future[StoredEvent]]
+
+
+async def begun(call: Coroutine[Any, Any, Page]) -> asyncio.Task[Page]:
     """The call, once it has got as far as it gets by itself."""
     under_way = asyncio.create_task(call)
     for _ in range(TURNS):
@@ -65,7 +68,7 @@ async def seqs_from(feed: EventFeed, after: int, number: int) -> list[int]:
     """What a follower who stands there gets, up to so many."""
     seen: list[int] = []
     while len(seen) < number:
-        seen += [each.seq for each in await feed.next(seen[-1] if seen else after)]
+        seen += [each.result().seq for each in await feed.next(seen[-1] if seen else after)]
     return seen
 
 
@@ -116,7 +119,7 @@ async def test_after_an_error_nothing_that_was_read_before_is_passed_on(monkeypa
         await feed.next(2)
     log.is_away, log.stored = False, events(2, "after")
 
-    assert [each.event.event for each in await feed.next(0)] == ["after", "after"]
+    assert [each.result().event.event for each in await feed.next(0)] == ["after", "after"]
 
 
 async def test_what_is_written_right_after_a_read_that_found_nothing_wakes_the_reader():
@@ -140,6 +143,6 @@ async def test_who_comes_in_the_moment_that_a_read_ends_waits_for_the_next_one()
     log.stored = events(1)
     second = asyncio.create_task(feed.next(0))
 
-    assert [each.seq for each in await second] == [1]
+    assert [each.result().seq for each in await second] == [1]
     assert list(await first) == []
     await feed.close()

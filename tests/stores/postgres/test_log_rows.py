@@ -1,9 +1,12 @@
 """A row of the log of which some owners are gone: what is shown of it, when it is written again, and when it goes."""
 
+import pytest
+
 from taskyard.core.changes import Event, expected
 from taskyard.core.task import DagId, Hot
 from taskyard.ledger.clock import ManualClock
 from taskyard.stores.postgres import PostgresStore
+from taskyard.stores.shared import log_rows
 from tests.stores.given import HERE, a_new_task, committed, every_event, given_a_task, given_tasks, history
 from tests.stores.postgres.conftest import Gate
 
@@ -77,3 +80,12 @@ async def test_a_row_of_which_all_owners_are_gone_keeps_what_belongs_to_nobody(
 def of_dag(store: PostgresStore, dag: str | None = "dag_d") -> Event:
     dag_id = None if dag is None else DagId(dag)
     return Event("dag.created", HERE, None, dag_id, store.now(), None, None, None, None)
+
+
+async def test_what_this_process_wrote_is_not_parsed_for_those_who_read_it(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+):
+    hots = await given_tasks(store, 5)
+    monkeypatch.setattr(log_rows, "_EVENT", None)  # every event that is parsed is made by it
+
+    assert [task_id for _, task_id in await shown(store)] == [hot.id for hot in hots]

@@ -51,9 +51,18 @@ def own_labels(event: Event) -> Labels:
 
 
 def _fact(event: Event, name: str) -> str | None:
-    if event.data is None or f'"{name}"' not in event.data:
+    data = event.data
+    if data is None:
         return None
-    fact = value_of(event.data).get(name)
+    before, found, rest = data.partition(f'"{name}":"')
+    # Nearly always it is a key of the object itself, since no other has begun, and no text before it has a quote.
+    if found and before.count("{") == 1 and "\\" not in before:
+        fact, _, _ = rest.partition('"')
+        if "\\" not in fact:
+            return fact
+    if f'"{name}"' not in data:
+        return None
+    fact = value_of(data).get(name)
     return fact if isinstance(fact, str) else None
 
 

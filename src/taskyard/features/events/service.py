@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
 from typing import Unpack
 
 from taskyard.core.changes import StoredEvent
@@ -10,6 +9,7 @@ from taskyard.core.task import TaskId
 from taskyard.features.events.labels import FollowedLabels, with_labels
 from taskyard.features.events.rules import EventFilter, Wanted
 from taskyard.features.events.shared_reader import EventFeed
+from taskyard.features.events.tail import Tail
 from taskyard.ledger.ledger import Ledger
 
 EVENTS_AT_ONCE = 500
@@ -55,20 +55,12 @@ class Events:
         newest = await self._store.newest_events(limit=1, workspace=self._workspace)
         return max([await self._store.pruned(self._workspace), *(stored.seq for stored in newest)])
 
-    async def tail(self, *, after: int = 0, **wanted: Unpack[Wanted]) -> AsyncGenerator[StoredEvent, None]:
+    def tail(self, *, after: int = 0, **wanted: Unpack[Wanted]) -> Tail:
         """Every event from a sequence number on, and each new one as it comes; none is skipped. Filters as in `events`.
 
         Any number may follow in one process: the newest events are read once for all of them.
         """
-        which = EventFilter(**wanted)
-        takes_all = which.takes_all  # nearly always, and many follow
-        while True:
-            # As little as can be for each event: fifty who follow do it fifty times.
-            page = await self._feed.next(after)
-            if page:
-                after = page[-1].seq
-            for stored in page if takes_all else filter(which.matches, page):
-                yield stored
+        return Tail(self._feed, after, EventFilter(**wanted))
 
     async def mark(self) -> int:
         """Where the yard stands: to be handed to `changed`, so that nothing written since is missed."""

@@ -31,7 +31,7 @@ from taskyard.stores.postgres.statements import (
 from taskyard.stores.shared import rows
 from taskyard.stores.shared.commits.batching import Key
 from taskyard.stores.shared.commits.change_sets import owned_key
-from taskyard.stores.shared.log_rows import Chunk, chunk_events, split_events
+from taskyard.stores.shared.log_rows import Chunk, chunk_events, remember_rows, split_events
 from taskyard.stores.turns import pause_if_many
 
 PIECE = 125  # new tasks of one statement, where a large set is written in pieces
@@ -248,6 +248,8 @@ class PostgresTransaction:
         return any(self._recorded.get(event, place) != place for place, event in placed)
 
     def queue_log(self, chunks: Sequence[Chunk]) -> None:
+        for chunk in chunks:
+            remember_rows(chunk)
         self.write("insert_log", [(place, *row) for place, chunk in enumerate(chunks, 1) for row in chunk.rows])
         if len(self._recorded) < sum(len(chunk.events) for chunk in chunks):
             others = [

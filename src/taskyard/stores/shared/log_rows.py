@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import repeat
 from operator import itemgetter
-from typing import Any, NamedTuple, cast
+from threading import Lock
+from typing import Any, NamedTuple
 
 from taskyard.core.changes import Event, Labels, StoredEvent
 from taskyard.core.json_value import compact
-from taskyard.core.task import FINAL, Status, lone_dag
+from taskyard.core.task import FINAL, Status, lone_dag, lone_dags
 
 PLACES = 1024  # event numbers for each number of the log
 _MOST_EVENTS = 512  # of a chunk
@@ -29,6 +30,7 @@ _STATUSES = {status.value: status for status in Status}
 _EVENT: Callable[[Iterable[Any]], Event] = partial(tuple[Any, ...].__new__, Event)
 _STORED: Callable[[Iterable[Any]], StoredEvent] = partial(tuple[Any, ...].__new__, StoredEvent)
 _NO_LABELS = Labels()
+MOST_REMEMBERED = 1 << 19  # characters of rows that this process wrote: their events take some ten times as much
 
 
 class LogRow(NamedTuple):
@@ -146,49 +148,100 @@ def _common_length(texts: Sequence[str]) -> int:
     return next((place for place, letter in enumerate(first) if letter != last[place]), len(first))
 
 
+class _WrittenRows:
+    """The events of the rows that this process wrote last, by the texts of the rows. Several threads use it."""
+
+    def __init__(self) -> None:
+        self._events: dict[tuple[str | None, str], Sequence[Event]] = {}
+        self._length = 0  # of all texts
+        self._lock = Lock()
+
+    def add(self, row: LogRow, events: Sequence[Event]) -> None:
+        key = row.workspace, row.body
+        with self._lock:
+            if key in self._events:
+                return
+            self._events[key] = events
+            self._length += len(row.body)
+            while self._length > MOST_REMEMBERED:
+                oldest = next(iter(self._events))
+                del self._events[oldest]
+                self._length -= len(oldest[1])
+
+    def find(self, workspace: str | None, body: str) -> Sequence[Event] | None:
+        return self._events.get((workspace, body))
+
+
+_written = _WrittenRows()
+
+
+def remember_rows(chunk: Chunk) -> None:
+    """Spare this process the decoding of a row that it writes.
+
+    The events are found by the whole text of the row, and the text is always read from the store. So whether the row
+    was rolled back, written again or removed meanwhile, and by which process, makes no difference.
+    """
+    if len(chunk.rows) == 1:  # with several workspaces, events have other places in their row than in the chunk
+        _written.add(chunk.rows[0], chunk.events)
+
+
 # Whoever reads the histories of tasks that ended together decodes their row once.
 @lru_cache(maxsize=32)
 def decode_row(log_number: int, workspace: str | None, body: str) -> tuple[StoredEvent, ...]:
     """The events of a row in order. A row of several workspaces, made by a migration, says of each event which."""
+    first = event_number(log_number, 0)
+    if (written := _written.find(workspace, body)) is not None:
+        return _numbered(range(first, first + len(written)), written)
     read: dict[str, Any] = json.loads(body)
     if read["f"] != _FORMAT:
         raise ValueError(f"the log has rows of format {read['f']}, which this release does not know")
     number: int = read["n"]
-    tasks = _column(read, "task", number)
-    dags = [
-        lone_dag(task) if dag == _LONE and task is not None else dag
-        for task, dag in zip(tasks, _column(read, "dag", number, _LONE), strict=True)
-    ]
+    tasks = [*_spread(read.get("task"), number)]
     rows = zip(
-        _column(read, "event", number),
-        _column(read, "workspace", number, workspace),
+        _spread(read.get("event"), number),
+        _spread(read.get("workspace", workspace), number),
         tasks,
-        dags,
-        _column(read, "at", number),
-        _column(read, "version", number),
-        map(_STATUSES.get, _column(read, "status", number)),
-        _column(read, "attempt", number),
-        _texts_of(read, number),
+        _dags_of(read.get("dag", _LONE), tasks),
+        _spread(read.get("at"), number),
+        _spread(read.get("version"), number),
+        _statuses_of(read.get("status"), number),
+        _spread(read.get("attempt"), number),
+        _texts_of(read.get("data"), number),
         strict=True,
     )
-    first = event_number(log_number, 0)
-    numbers: Iterable[int] = (
+    numbers: Sequence[int] = (
         [first + place for place in read["place"]] if "place" in read else range(first, first + number)
     )
-    return tuple(map(_STORED, zip(numbers, map(_EVENT, rows), repeat(_NO_LABELS, number), strict=True)))
+    return _numbered(numbers, map(_EVENT, rows))
 
 
-def _column(read: dict[str, Any], name: str, number: int, default: object = None) -> list[Any]:
-    found = read.get(name, default)
-    return cast(list[Any], found) if isinstance(found, list) else list(repeat(found, number))
+def _numbered(numbers: Sequence[int], events: Iterable[Event]) -> tuple[StoredEvent, ...]:
+    return tuple(map(_STORED, zip(numbers, events, repeat(_NO_LABELS, len(numbers)), strict=True)))
 
 
-def _texts_of(read: dict[str, Any], number: int) -> list[str | None]:
-    if not isinstance(read.get("data"), dict):
-        return _column(read, "data", number)
-    packed: dict[str, Any] = read["data"]
-    head, tail = packed["head"], packed["tail"]
-    return [f"{head}{middle}{tail}" for middle in packed["middles"]]
+def _spread(found: Any, number: int) -> Iterable[Any]:
+    """The column of a value that was kept once, or as it is."""
+    return repeat(found, number) if found is None or isinstance(found, str | int) else found
+
+
+def _dags_of(found: Any, tasks: Sequence[Any]) -> Iterable[Any]:
+    if found == _LONE and None not in tasks:
+        return lone_dags(tasks)
+    dags = zip(tasks, _spread(found, len(tasks)), strict=True)
+    return [lone_dag(task) if dag == _LONE and task is not None else dag for task, dag in dags]
+
+
+def _statuses_of(found: Any, number: int) -> Iterable[Status | None]:
+    if found is None:
+        return repeat(None, number)
+    return repeat(_STATUSES[found], number) if isinstance(found, str) else map(_STATUSES.get, found)
+
+
+def _texts_of(found: Any, number: int) -> Iterable[str | None]:
+    if found is None or isinstance(found, str | list):
+        return _spread(found, number)
+    head, tail = found["head"], found["tail"]
+    return [f"{head}{middle}{tail}" for middle in found["middles"]]
 
 
 def restored_rows(events: Sequence[StoredEvent]) -> list[tuple[int, int, LogRow]]:

@@ -17,7 +17,7 @@ import apsw
 
 from taskyard.core.changes import Event
 from taskyard.core.units import Micros
-from taskyard.stores.shared.log_rows import LogRow, event_number, split_events
+from taskyard.stores.shared.log_rows import LogRow, event_number, remember_rows, split_events
 from taskyard.stores.shared.rows import Row
 from taskyard.stores.sqlite.statements import SQL
 
@@ -157,6 +157,7 @@ def _rows_of(number: int, placed: list[tuple[int, Event]]) -> list[tuple[int, Lo
     placed.sort(key=_order)
     events = [event for _, event in placed]
     (chunk,) = split_events(events)
+    remember_rows(chunk)
     if len(chunk.rows) == 1:
         return [(event_number(number, 0), chunk.rows[0])]
     places = [event.workspace for event in events]

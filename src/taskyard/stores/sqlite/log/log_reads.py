@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, groupby
 
 import apsw
 
@@ -29,25 +29,31 @@ def numbers_in(text: str) -> set[int]:
 
 
 def events_after(connection: apsw.Connection, after: int, workspace: str | None) -> Iterator[StoredEvent]:
-    """The events with a higher number, read row by row."""
+    """The events with a higher number, read row by row. A row is of one workspace."""
     whole = {"place": after // PLACES * PLACES, "workspace": workspace}
     found = _in_order(connection, connection.execute(SQL["events"], whole))
-    return (stored for stored in found if stored.seq > after)
+    return chain.from_iterable(
+        # Only in the first row may there be others.
+        events if events[0].seq > after else [stored for stored in events if stored.seq > after]
+        for events in found
+        if events
+    )
 
 
 def events_below(connection: apsw.Connection, below: int, workspace: str | None) -> Iterator[StoredEvent]:
     """The events with a lower number, newest first."""
     whole = {"place": below, "workspace": workspace}
     found = _in_order(connection, connection.execute(SQL["newest_events"], whole), newest_first=True)
-    return (stored for stored in found if stored.seq < below)
+    return (stored for events in found for stored in events if stored.seq < below)
 
 
 def _in_order(
     connection: apsw.Connection, found: Iterable[LogText], *, newest_first: bool = False
-) -> Iterator[StoredEvent]:
-    # Rows of several workspaces that share a number of the log take turns.
+) -> Iterator[Sequence[StoredEvent]]:
+    """The events of each number of the log: rows of several workspaces that share it take turns."""
     for _, texts in groupby(found, key=lambda row: log_number(row[0])):
-        yield from sorted(_decoded(connection, texts), reverse=newest_first)
+        rows = [_living(connection, text) for text in texts]
+        yield rows[0] if len(rows) == 1 and not newest_first else sorted(chain(*rows), reverse=newest_first)
 
 
 def events_of_task(
@@ -88,12 +94,17 @@ def _numbers_of(connection: apsw.Connection, task_id: TaskId) -> tuple[str, list
 
 
 def _decoded(connection: apsw.Connection, found: Iterable[LogText]) -> Iterator[StoredEvent]:
-    for first, workspace, is_partly_gone, body in found:
-        events = decode_row(log_number(first), workspace, body)
-        if is_partly_gone:
-            gone = gone_owners(connection, first, workspace, body)
-            events = (stored for stored in events if owner_of(stored.event) not in gone)
-        yield from events
+    return chain.from_iterable(_living(connection, text) for text in found)
+
+
+def _living(connection: apsw.Connection, text: LogText) -> Sequence[StoredEvent]:
+    """The events of a row in order, without those of owners that are gone."""
+    first, workspace, is_partly_gone, body = text
+    events = decode_row(log_number(first), workspace, body)
+    if not is_partly_gone:
+        return events
+    gone = gone_owners(connection, first, workspace, body)
+    return [stored for stored in events if owner_of(stored.event) not in gone]
 
 
 def owner_of(event: Event) -> str | None:
