@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from taskyard.core.changes import Event, expected
 from taskyard.core.task import DagId, Hot
 from taskyard.ledger.clock import ManualClock
-from taskyard.stores.sqlite import SqliteStore
+from taskyard.stores.contract import FROM_THE_OLDEST
+from taskyard.stores.shared import log_rows as log_rows_of_all_stores
+from taskyard.stores.sqlite import SqliteStore, queries
 from taskyard.stores.sqlite.writes.moves import MOST_STEPS
 from tests.stores.given import (
     ELSEWHERE,
@@ -15,6 +19,7 @@ from tests.stores.given import (
     committed,
     completing,
     every_event,
+    given_a_completed_task,
     given_a_running_task,
     given_a_task,
     given_tasks,
@@ -186,3 +191,26 @@ async def test_a_commit_without_events_leaves_its_time_to_the_others(
 
     pulses = await store.pulses("agent:")
     assert pulses["agent:bob"] == pulses["agent:ada"] > hot.updated_at
+
+
+async def test_what_this_process_wrote_is_not_parsed_for_those_who_read_it(
+    store: SqliteStore, other: SqliteStore, monkeypatch: pytest.MonkeyPatch
+):
+    running = [await given_a_running_task(store) for _ in range(3)]
+    await store.commit([a_set(store, changes=(completing(store, hot),)) for hot in running])
+    monkeypatch.setattr(log_rows_of_all_stores, "_EVENT", None)  # every event that is parsed is made by it
+
+    assert len(await every_event(other)) > 6
+
+
+async def test_what_may_be_removed_is_read_once(store: SqliteStore, path: Path, clock: ManualClock):
+    done = [await given_a_completed_task(store) for _ in range(3)]
+    clock.advance(seconds=1)
+    asked: list[str] = []
+    with opened(path) as connection:
+        connection.exec_trace = lambda _cursor, sql, _values: asked.append(sql) or True
+        piece = queries.prunable(connection, clock.now(), 9, dead_too=False, after=FROM_THE_OLDEST)
+
+    assert {hot.id: hot for hot in piece.tasks} == await store.load([hot.id for hot in done])
+    # A snapshot begins, the ends in the log, the tasks that they name, the DAGs of these, the snapshot ends.
+    assert len(asked) == 5

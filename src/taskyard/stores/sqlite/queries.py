@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -91,7 +92,10 @@ def definitions(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> dict
 
 
 def labels(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> dict[TaskId, Labels]:
-    return {task_id: Labels._make(fields) for task_id, *fields in _query(connection, "labels", json_list(task_ids))}
+    found: dict[TaskId, Labels] = {}
+    for *fields, ids in _query(connection, "labels", json_list(task_ids)):
+        found |= dict.fromkeys(json.loads(ids), Labels._make(fields))
+    return found
 
 
 def bodies(connection: apsw.Connection, seqs: Sequence[int]) -> list[str]:
@@ -260,18 +264,20 @@ def prunable(connection: apsw.Connection, before: Micros, limit: int, dead_too: 
     with snapshot(connection):
         final, is_last = ends.walk(connection, before, limit, after)
         asked = {**old, "ids": json_list(each.task_id for each in final)}
-        ended: dict[TaskId, DagId | None] = dict(connection.execute(SQL["ended"], asked))
+        ended = {hot.id: hot for hot in map(rows.parse_hot, connection.execute(SQL["ended"], asked))}
         candidates = [
-            prune_batches.Candidate(Micros(each.cursor.major), each.cursor.minor, each.task_id, ended[each.task_id])
-            for each in final
-            if each.task_id in ended
+            prune_batches.Candidate(Micros(at), seq, task_id, ended[task_id].dag_id)
+            for (at, seq), task_id in final
+            if task_id in ended
         ]
         dag_ids = {**old, "dag_ids": json_list(prune_batches.dag_ids_of(candidates))}
         sizes: dict[DagId, int] = dict(connection.execute(SQL["prunable_dags"], dag_ids))
         alone, dags, cursor = prune_batches.choose_batch(candidates, sizes, limit)
         if cursor is None or cursor == candidates[-1][:2]:
             cursor = None if is_last else final[-1].cursor
-        found = _tasks(connection, "load", json_list(alone)) + _tasks(connection, "dag_tasks", json_list(dags))
+        found = [ended[task_id] for task_id in alone]
+        if dags:
+            found += _tasks(connection, "dag_tasks", json_list(dags))
     return Prunable(tuple(found), cursor)
 
 
@@ -332,11 +338,9 @@ def events(
         gone = 0 if task_id is not None else pruned(connection, workspace)
         if 0 < after < gone:
             raise EventsGone(gone + 1)
-        if task_id is not None:
-            found = log_reads.events_of_task(connection, task_id, after=after)
-        else:
-            found = log_reads.events_after(connection, after, workspace)
-        return _first(found, limit, workspace)
+        if task_id is None:
+            return list(islice(log_reads.events_after(connection, after, workspace), limit))
+        return _first(log_reads.events_of_task(connection, task_id, after=after), limit, workspace)
 
 
 def events_of(connection: apsw.Connection, task_ids: Sequence[TaskId]) -> list[StoredEvent]:
@@ -349,10 +353,9 @@ def newest_events(
 ) -> list[StoredEvent]:
     end = log_reads.AFTER_ALL if below is None else below
     with snapshot(connection):
-        if task_id is not None:
-            found = log_reads.events_of_task(connection, task_id, below=end, newest_first=True)
-        else:
-            found = log_reads.events_below(connection, end, workspace)
+        if task_id is None:
+            return list(islice(log_reads.events_below(connection, end, workspace), limit))
+        found = log_reads.events_of_task(connection, task_id, below=end, newest_first=True)
         return _first(found, limit, workspace)
 
 

@@ -18,11 +18,13 @@ from definition
 where seq in (select value from json_each(?))
 
 -- name: labels
-select task.id, definition.type, definition.subject, definition.agent
+-- Tasks that have the same labels are one row: those of a batch mostly do.
+select definition.type, definition.subject, definition.agent, json_group_array(task.id)
 from task
 join definition
 on definition.seq = task.seq
 where task.id in (select value from json_each(?))
+group by definition.type, definition.subject, definition.agent
 
 -- name: outputs
 -- Of each task the latest attempt that has one.
@@ -216,12 +218,12 @@ limit ?
 
 -- name: ended
 -- Those of these tasks that may be removed.
-select id, dag_id
-from task
-where id in (select value from json_each(:ids))
-and updated_at < :before
-and status in ('completed', 'cancelled', 'dead_lettered')
-and (:dead_too or status <> 'dead_lettered')
+select {hot}
+from {task}
+where task.id in (select value from json_each(:ids))
+and task.updated_at < :before
+and task.status in ('completed', 'cancelled', 'dead_lettered')
+and (:dead_too or task.status <> 'dead_lettered')
 
 -- name: prunable_dags
 -- Whole DAGs only: as long as one task is needed, so are its neighbours, which say how it came about.

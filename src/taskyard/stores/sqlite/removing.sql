@@ -6,11 +6,6 @@ select task.seq, task.id, task.workspace, task.dag_id, task.idempotency_key, tas
 from {task}
 where task.id in (select value from json_each(?))
 
--- name: doomed_task_events
-select seq, number
-from task_event
-where seq in (select value from json_each(?))
-
 -- name: doomed_dag_events
 select number
 from dag_event
@@ -35,8 +30,10 @@ delete from attempt
 where seq in (select value from json_each(?))
 
 -- name: remove_task_events
+-- Answers where events of the tasks are.
 delete from task_event
 where seq in (select value from json_each(?))
+returning seq, number
 
 -- name: remove_tasks
 delete from task

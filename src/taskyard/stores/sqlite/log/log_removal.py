@@ -43,8 +43,10 @@ def remove_owned_events(transaction: SqliteTransaction, workspace: str, owners: 
 def _last_number(transaction: SqliteTransaction, first: int, workspace: str, owners: Owners) -> int:
     """The number of the last event in the row that is of one of the owners."""
     body = transaction.connection.execute(SQL["log_body"], (first,)).get
-    events = decode_row(log_number(first), workspace, body)
-    return max((stored.seq for stored in events if owner_of(stored.event) in owners[log_number(first)]), default=0)
+    number = log_number(first)
+    doomed = owners[number]
+    latest_first = reversed(decode_row(number, workspace, body))
+    return next((stored.seq for stored in latest_first if owner_of(stored.event) in doomed), 0)
 
 
 def _keep_living(transaction: SqliteTransaction, first: int, workspace: str, doomed: set[str]) -> None:

@@ -13,7 +13,7 @@ from taskyard.stores.sqlite.statements import SQL, json_list
 from taskyard.stores.sqlite.transaction import SqliteTransaction
 from taskyard.stores.sqlite.writes.moves import name_row
 
-_BY_NUMBER = ("definitions", "tags", "attempts", "task_events", "held", "ready", "tasks")  # `ready` is found by `task`
+_BY_NUMBER = ("definitions", "tags", "attempts", "held", "ready", "tasks")  # `ready` is found by `task`
 _BY_ID = ("checkpoints", "signals", "blockers_of", "edges_from", "edges_to", "outbox", "dead", "embeddings")
 
 
@@ -28,7 +28,7 @@ class _Doomed(NamedTuple):
 
 def remove_tasks(transaction: SqliteTransaction, task_ids: Sequence[TaskId]) -> None:
     transaction.flush_log()
-    found = [_Doomed(*row) for row in transaction.connection.execute(SQL["doomed"], (json_list(task_ids),))]
+    found = [_Doomed._make(row) for row in transaction.connection.execute(SQL["doomed"], (json_list(task_ids),))]
     dags = sorted({(each.workspace, each.dag_id) for each in found if each.dag_id is not None})
     _remove_events(transaction, found, dags)
     for workspace, dag_id in dags:
@@ -45,11 +45,15 @@ def remove_tasks(transaction: SqliteTransaction, task_ids: Sequence[TaskId]) -> 
 def _remove_events(transaction: SqliteTransaction, found: Sequence[_Doomed], dags: Iterable[tuple[str, DagId]]) -> None:
     """Remove the events of the tasks, and those of their DAGs that are of no task."""
     owners: defaultdict[str, defaultdict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+    # Tasks that were put in, claimed and ended together have their events in the same rows.
+    together: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for each in found:
-        for number in numbers_in(each.log):
-            owners[each.workspace][number].add(each.id)
+        together[each.workspace, each.log].append(each.id)
+    for (workspace, log), ids in together.items():
+        for number in numbers_in(log):
+            owners[workspace][number].update(ids)
     by_seq = {each.seq: each for each in found}
-    for seq, number in transaction.connection.execute(SQL["doomed_task_events"], (json_list(by_seq),)):
+    for seq, number in transaction.connection.execute(SQL["remove_task_events"], (json_list(by_seq),)):
         owners[by_seq[seq].workspace][number].add(by_seq[seq].id)
     for workspace, dag_id in dags:
         for (number,) in transaction.connection.execute(SQL["doomed_dag_events"], (workspace, dag_id)):
