@@ -5,7 +5,7 @@ Nothing here changes a task; that is `transitions`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntFlag, StrEnum
 from functools import cache
@@ -339,11 +339,6 @@ def dag_of(hot: Hot) -> DagId:
 
 def lone_dag(task_id: TaskId) -> DagId:
     return DagId("dag_" + task_id.removeprefix("task_"))
-
-
-def lone_dags(task_ids: Iterable[str]) -> list[str]:
-    """That of each, without a call for each: the log has many."""
-    return ["dag_" + task_id.removeprefix("task_") for task_id in task_ids]
 
 
 def lone_task(dag_id: DagId) -> TaskId:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from taskyard.core.changes import Event, Labels, StoredEvent
 from taskyard.core.json_value import compact
-from taskyard.core.task import FINAL, Status, lone_dag, lone_dags
+from taskyard.core.task import FINAL, Status, lone_dag
 
 PLACES = 1024  # event numbers for each number of the log
 _MOST_EVENTS = 512  # of a chunk
@@ -62,7 +62,7 @@ def split_number(number: int) -> tuple[int, int]:
 
 def split_events(events: Sequence[Event]) -> list[Chunk]:
     """The events of one commit as chunks, in order."""
-    return [Chunk(chunk, _rows_of(chunk)) for chunk in chunk_events(events)]
+    return [Chunk(chunk, rows_of(chunk)) for chunk in chunk_events(events)]
 
 
 def chunk_events(events: Sequence[Event]) -> Iterator[Sequence[Event]]:
@@ -79,7 +79,8 @@ def chunk_events(events: Sequence[Event]) -> Iterator[Sequence[Event]]:
         yield events[first:]
 
 
-def _rows_of(chunk: Sequence[Event]) -> list[LogRow]:
+def rows_of(chunk: Sequence[Event]) -> list[LogRow]:
+    """The rows of events that share one number of the log: one for each workspace."""
     workspaces = {event.workspace for event in chunk}
     if len(workspaces) == 1:
         return [_row(chunk, range(len(chunk)))]
@@ -226,7 +227,7 @@ def _spread(found: Any, number: int) -> Iterable[Any]:
 
 def _dags_of(found: Any, tasks: Sequence[Any]) -> Iterable[Any]:
     if found == _LONE and None not in tasks:
-        return lone_dags(tasks)
+        return map(lone_dag, tasks)
     dags = zip(tasks, _spread(found, len(tasks)), strict=True)
     return [lone_dag(task) if dag == _LONE and task is not None else dag for task, dag in dags]
 

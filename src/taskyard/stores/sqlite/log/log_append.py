@@ -17,11 +17,11 @@ import apsw
 
 from taskyard.core.changes import Event
 from taskyard.core.units import Micros
-from taskyard.stores.shared.log_rows import LogRow, event_number, remember_rows, split_events
+from taskyard.stores.shared.log_rows import Chunk, LogRow, event_number, remember_rows, rows_of
 from taskyard.stores.shared.rows import Row
 from taskyard.stores.sqlite.statements import SQL
 
-_MOST_EVENTS, _MOST_TEXT = 512, 64_000  # of a chunk; at most what `split_events` leaves in one
+_MOST_EVENTS, _MOST_TEXT = 512, 64_000  # of a chunk; at most what `chunk_events` leaves in one
 
 
 class LastNumbers(NamedTuple):
@@ -156,12 +156,12 @@ def _rows_of(number: int, placed: list[tuple[int, Event]]) -> list[tuple[int, Lo
     """The rows of a chunk, each with the number of its first event: rows of several workspaces share a number."""
     placed.sort(key=_order)
     events = [event for _, event in placed]
-    (chunk,) = split_events(events)
-    remember_rows(chunk)
-    if len(chunk.rows) == 1:
-        return [(event_number(number, 0), chunk.rows[0])]
+    rows = rows_of(events)
+    remember_rows(Chunk(events, rows))
+    if len(rows) == 1:
+        return [(event_number(number, 0), rows[0])]
     places = [event.workspace for event in events]
-    return [(event_number(number, places.index(row.workspace)), row) for row in chunk.rows]
+    return [(event_number(number, places.index(row.workspace)), row) for row in rows]
 
 
 _order: Callable[[tuple[int, Event]], int] = itemgetter(0)
