@@ -199,6 +199,14 @@ async def test_an_attempt_that_spoke_and_ended_speaks_no_more_and_stops_nobody_e
     assert len(await bodies(store, going_on)) == 4
 
 
+async def test_a_request_that_is_repeated_after_the_end_is_refused(store: Store):
+    held = await given_a_running_task(store)
+    said = append(held, "a", (TEXT, "one"))
+    assert await store.append_streams([said]) == [STORED]
+    await step(store, completing(store, held))
+    assert await store.append_streams([said]) == [REFUSED]
+
+
 async def test_the_next_attempt_has_a_stream_of_its_own_and_the_one_before_speaks_no_more(store: Store):
     before = await given_a_running_task(store)
     assert await store.append_streams([append(before, "a", (TEXT, "of the first"))]) == [STORED]
@@ -214,6 +222,15 @@ async def test_the_next_attempt_has_a_stream_of_its_own_and_the_one_before_speak
         (now.attempt, 0, "of the second"),
         (now.attempt, 1, "goes on"),
     ]
+
+
+async def test_the_next_attempt_speaks_at_once_also_beside_others(store: Store):
+    before, other = await given_a_running_task(store), await given_a_running_task(store)
+    assert await store.append_streams([append(each, "a", (TEXT, "one")) for each in (before, other)]) == [STORED] * 2
+    waiting = await step(store, reviving(store, await step(store, burying(store, before))))
+    now = await step(store, claiming(waiting, lease="another lease", now=store.now()))
+    assert await store.append_streams([append(each, "b", (TEXT, "two")) for each in (now, other)]) == [STORED] * 2
+    assert [await bodies(store, each) for each in (now, other)] == [["one", "two"]] * 2
 
 
 async def test_appends_of_one_moment_to_one_stream_are_all_stored_once(store: Store):

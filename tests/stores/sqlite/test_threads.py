@@ -2,11 +2,12 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from taskyard.core import errors
@@ -193,7 +194,7 @@ async def test_what_was_decided_before_an_attempt_ended_is_decided_again_in_a_tr
     ended, going_on = await given_a_running_task(store), await given_a_running_task(store)
     await store.append_streams([text_of(each, "first") for each in (ended, going_on)])
     go_on = await held_back(writer)
-    ending = asyncio.ensure_future(writer.commit([a_set(store, changes=(cancelling(store, ended),))]))
+    ending = asyncio.ensure_future(commit(store, changes=(cancelling(store, ended),)))
     late = asyncio.ensure_future(store.append_streams([text_of(each, "second") for each in (ended, going_on)]))
     await asyncio.sleep(0)
     go_on.set()
@@ -212,6 +213,38 @@ async def test_text_goes_to_the_attempt_that_it_was_decided_for_or_nowhere(store
     await store.append_streams([text_of(running, "second")])
     found = await store.stream(running.id, BEGINNING, 10)
     assert [each.request for each in found if each.attempt == running.attempt] == ["first"]
+
+
+async def test_appends_that_have_waited_for_too_long_are_all_answered(
+    store: SqliteStore, writer: Writer, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("taskyard.stores.sqlite.threads.writer._PATIENCE", -1.0)
+    running = [await given_a_running_task(store) for _ in range(5)]
+    await store.append_streams([text_of(each, "first") for each in running])
+    go_on = await held_back(writer)
+    late = [asyncio.ensure_future(store.append_streams([text_of(each, "second")])) for each in running]
+    await asyncio.sleep(0)
+    go_on.set()
+    async with asyncio.timeout(20):
+        answers = await asyncio.gather(*late)
+    assert [answer.accepted for (answer,) in answers] == [True] * 5
+    assert [len(await store.stream(each.id, BEGINNING, 10)) for each in running] == [2] * 5
+
+
+async def test_the_end_of_a_stream_is_read_once(store: SqliteStore, monkeypatch: pytest.MonkeyPatch):
+    read: list[set[TaskId]] = []
+    read_ends = streams.read_ends
+
+    def noted(connection: apsw.Connection, task_ids: Iterable[TaskId]) -> streams.Ends:
+        read.append({*task_ids})
+        return read_ends(connection, task_ids)
+
+    monkeypatch.setattr(streams, "read_ends", noted)
+    one, other = await given_a_running_task(store), await given_a_running_task(store)
+    await store.append_streams([text_of(one, "first")])
+    await store.append_streams([text_of(one, "second"), text_of(other, "first")])
+    await store.append_streams([text_of(one, "third"), text_of(other, "second")])
+    assert read == [{one.id}, {other.id}]
 
 
 async def test_appending_in_a_transaction_reads_no_body(store: SqliteStore, writer: Writer):
