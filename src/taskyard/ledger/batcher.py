@@ -73,7 +73,7 @@ class Batcher(Generic[Asked, Answer]):
             while self._waiting:
                 batch = self._batch()
                 self._under_way += 1
-                if self._is_worth_a_second:
+                if self._waiting and self._is_worth_a_second:
                     self._begin()
                 try:
                     await self._turn(batch)
@@ -86,7 +86,7 @@ class Batcher(Generic[Asked, Answer]):
         most = min(len(self._waiting), self._most)
         if self._halves and not self._under_way and 0 < 2 * self._worth_a_second <= len(self._waiting):
             most = min(most, -(-len(self._waiting) // 2))
-        if self._weigh is None:
+        if self._weigh is None or most == 1:
             return [self._waiting.popleft() for _ in range(most)]
         batch = [self._waiting.popleft()]
         weight = self._weigh(batch[0][0])

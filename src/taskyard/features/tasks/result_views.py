@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from copy import copy
 from time import monotonic
 from typing import Annotated, Any, Protocol
 
@@ -35,11 +34,10 @@ class Enqueued(Task):
         return self._result(self.id, timeout=timeout)
 
     def awaited_by(self, result: Callable[..., Any], *, created: bool | None = None) -> Enqueued:
-        """The same, whose result is asked for in another way."""
-        again = copy(self)
-        again._result = result
-        again.created = self.created if created is None else created
-        return again
+        """Ask for its result in another way from now on: for whoever has just got it, and has shown it to nobody."""
+        self._result = result
+        self.created = self.created if created is None else created
+        return self
 
 
 async def result_of(get: Get, task_ids: str | Sequence[str], timeout: float | None) -> Any:

@@ -207,7 +207,7 @@ class Tokens:
 
     async def exist(self) -> bool:
         """Whether anybody was ever given a token: from then on, nothing is open."""
-        return bool(await self._store.records("token", EVERYWHERE))
+        return bool(await self._store.page("token", EVERYWHERE, limit=1))
 
     def _token_event(self, event: str, token: Token, by: str) -> Event:
         data = compact({"token": token.id, "name": token.name, "role": token.role.value, "by": by})

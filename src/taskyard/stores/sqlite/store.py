@@ -202,14 +202,16 @@ class SqliteStore(Reads):
     ) -> Answer:
         return await self._open_writer().do(lambda transaction: work(transaction, *given, **named))
 
-    async def _query(self, name: str, *given: object) -> Any:
+    async def _query(self, name: str, *given: Any) -> Any:
         read = getattr(queries, name)
-        return await self._read(lambda connection: read(connection, *given))
+        # One row by its key, such as that of the token of each call over HTTP.
+        is_look_up = name == "record" or (name == "page" and given[-1].limit == 1)
+        return await self._read(lambda connection: read(connection, *given), is_look_up=is_look_up)
 
-    async def _read(self, read: Callable[[apsw.Connection], Answer]) -> Answer:
+    async def _read(self, read: Callable[[apsw.Connection], Answer], *, is_look_up: bool = False) -> Answer:
         self._open_writer()
         assert self._readers is not None
-        return await self._readers.do(read)
+        return await (self._readers.look_up(read) if is_look_up else self._readers.do(read))
 
     def _open_writer(self) -> Writer:
         if self._writer is None:

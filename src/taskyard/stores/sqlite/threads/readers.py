@@ -1,12 +1,18 @@
-"""Threads that read, each on its own connection, so that no read waits for a write."""
+"""Threads that read, each on its own connection, so that no read waits for a write.
+
+To wake a thread and to be woken by it takes far longer than to read one row by its key. Such reads run on the event
+loop's own thread, on a connection of their own, and wait for nobody: if the file is locked, a thread reads instead. In
+a write-ahead log only the repair after a crash locks readers out.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, NamedTuple
 
 import apsw
@@ -34,6 +40,8 @@ class Readers:
         self._identity = FileIdentity(path)  # read again when the threads start
         self._jobs: SimpleQueue[_ReadJob | None] = SimpleQueue()
         self._threads: dict[asyncio.Future[None], Thread] = {}
+        self._connection: apsw.Connection | None = None  # of the loop; opened by a thread, with the first look-up
+        self._opening = Lock()
 
     # These run on the event loop.
 
@@ -51,13 +59,34 @@ class Readers:
         for ended, thread in self._threads.items():
             await ended
             thread.join()
+        if self._connection is not None:
+            self._connection.close()
 
     async def do(self, read: Read) -> Any:
         job = _ReadJob(self._loop.create_future(), read)
         self._jobs.put(job)
         return await job.future
 
-    # This runs in the threads.
+    async def look_up(self, read: Read) -> Any:
+        """Read one row by its key."""
+        if self._connection is None:
+            return await self.do(lambda connection: (read(connection), self._open_for_loop())[0])
+        try:
+            self._identity.check()
+            return read(self._connection)
+        except apsw.BusyError:
+            return await self.do(read)
+        except Exception as error:
+            raise self._translate(error) from None
+
+    # These run in the threads.
+
+    def _open_for_loop(self) -> None:
+        with self._opening, suppress(apsw.Error):  # if it fails, threads go on reading
+            if self._connection is None:
+                connection = connect(self._path, writes=False, call_timeout=self._call_timeout)
+                connection.set_busy_handler(None)
+                self._connection = connection
 
     def _run(self, ended: asyncio.Future[None]) -> None:
         connection: apsw.Connection | None = None
