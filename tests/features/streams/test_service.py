@@ -3,16 +3,18 @@
 import asyncio
 import json
 import re
+from collections.abc import Sequence
 
 import pytest
 
-from taskyard.core.attempt_stream import MOST_BYTES
+from taskyard.core.attempt_stream import MOST_BYTES, StreamAppend, StreamAppended
 from taskyard.core.errors import InvalidInput, LeaseLost, NotFound
 from taskyard.core.task import Hot, TaskId
 from taskyard.features.streams import rules, service
 from taskyard.features.streams.rules import MOST_CHUNK_BYTES, NewChunk
 from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.ledger import Ledger
+from taskyard.stores.turns import TURN
 from taskyard.yard import Yard
 from tests.yards import claim_that, data_of, elapse, given_a_running_task
 
@@ -234,3 +236,25 @@ async def test_chunks_that_come_between_the_last_read_and_the_end_are_read(yard:
     monkeypatch.setattr(Ledger, "load", ends_meanwhile)
 
     assert [chunk.text async for chunk in yard.streams.follow(held.id)] == ["last words"]
+
+
+async def test_the_appends_of_one_call_are_one_write_and_a_bad_one_is_refused_alone(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+):
+    held = await given_a_running_task(yard)
+    written: list[int] = []
+    append_streams = yard.store.append_streams
+
+    async def noted(appends: Sequence[StreamAppend]) -> Sequence[StreamAppended]:
+        written.append(len(appends))
+        return await append_streams(appends)
+
+    monkeypatch.setattr(yard.store, "append_streams", noted)
+    good = {"task_id": held.id, "lease": held.lease}
+    appends = [good | {"chunks": [{"text": f"{place} "}]} for place in range(3 * TURN)]
+    appends.insert(2, good | {"chunks": [{"kind": "unknown", "text": "x"}]})
+    answers = await yard.streams.append_many(appends)
+
+    assert written == [3 * TURN]
+    assert [place for place, answer in enumerate(answers) if isinstance(answer, InvalidInput)] == [2]
+    assert await texts(yard, held.id) == [f"{place} " for place in range(3 * TURN)]

@@ -50,8 +50,9 @@ class Streams:
         return await self.add(task_id, lease, rules.entries_of(chunks), request_id)
 
     async def append_many(self, appends: Sequence[Mapping[str, Any]]) -> list[StreamReceipt | TaskyardError]:
-        """The same for many attempts, each for itself."""
-        adding = await in_turns(lambda each: self._asked(**each), appends)
+        """The same for many attempts, each for itself. They are checked in turns, and then written together."""
+        checked = await in_turns(lambda each: self._checked(**each), appends)
+        adding = [self._appends.ask(each) if isinstance(each, StreamAppend) else each for each in checked]
         waiting = [each for each in adding if isinstance(each, asyncio.Future)]
         if waiting:
             await asyncio.wait(waiting)
@@ -61,22 +62,21 @@ class Streams:
         self, task_id: str, lease: str, entries: tuple[StreamEntry, ...], request_id: str | None = None
     ) -> StreamReceipt:
         """Entries that were found sound."""
-        return await self._add(task_id, lease, entries, request_id)
+        return await self._appends.ask(self._append_of(task_id, lease, entries, request_id))
 
-    def _asked(
+    def _checked(
         self, task_id: str, lease: str, chunks: Sequence[NewChunk], request_id: str | None = None
-    ) -> asyncio.Future[StreamReceipt] | InvalidInput:
+    ) -> StreamAppend | InvalidInput:
         try:
-            return self._add(task_id, lease, rules.entries_of(chunks), request_id)
+            return self._append_of(task_id, lease, rules.entries_of(chunks), request_id)
         except InvalidInput as refusal:
             return refusal
 
-    def _add(
+    def _append_of(
         self, task_id: str, lease: str, entries: tuple[StreamEntry, ...], request_id: str | None
-    ) -> asyncio.Future[StreamReceipt]:
+    ) -> StreamAppend:
         request = token_hex(8) if request_id is None else arguments.name("request_id", request_id)
-        given = StreamAppend(TaskId(task_id), self._ledger.workspace, seal(lease), request, entries)
-        return self._appends.ask(given)
+        return StreamAppend(TaskId(task_id), self._ledger.workspace, seal(lease), request, entries)
 
     async def _append_all(self, appends: Sequence[StreamAppend]) -> list[StreamReceipt | Exception]:
         answers = await self._store.append_streams(appends)
