@@ -1,7 +1,7 @@
 """Following events: any number of followers cost the store what one of them does, and none misses an event."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, aclosing
 from typing import Any
 
@@ -14,7 +14,7 @@ from taskyard.features.events.shared_reader import EventFeed
 from taskyard.yard import Yard
 
 ROUNDS = 5
-Tail = AsyncGenerator[StoredEvent, None]
+Page = Sequence[asyncio.Future[StoredEvent]]
 
 
 class Reads:
@@ -34,7 +34,7 @@ async def followed(yard: Yard, listeners: int) -> list[list[str | None]]:
     """What each of so many listeners saw of tasks that came in one after the other."""
     last = (await yard.events())[-1].seq
     async with AsyncExitStack() as stack:
-        tails: list[Tail] = [await stack.enter_async_context(aclosing(yard.tail(after=last))) for _ in range(listeners)]
+        tails = [await stack.enter_async_context(aclosing(yard.tail(after=last))) for _ in range(listeners)]
         seen: list[list[str | None]] = [[] for _ in tails]
         for _ in range(ROUNDS):
             coming = [asyncio.ensure_future(anext(tail)) for tail in tails]
@@ -111,9 +111,7 @@ class Silent:
         raise StoreUnavailable("it is away")
 
 
-async def waiting(
-    number: int, next_: Callable[[int], Coroutine[None, None, Sequence[StoredEvent]]]
-) -> list[asyncio.Task[Sequence[StoredEvent]]]:
+async def waiting(number: int, next_: Callable[[int], Coroutine[None, None, Page]]) -> list[asyncio.Task[Page]]:
     futures = [asyncio.create_task(next_(0)) for _ in range(number)]
     for _ in range(5):
         await asyncio.sleep(0)
