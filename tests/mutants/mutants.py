@@ -64,8 +64,8 @@ MUTANTS = (
         edits=(
             Edit(
                 "stores/sqlite/log/log_reads.py",
-                "        if is_partly_gone:\n",
-                "        if is_partly_gone is None:\n",
+                "    if not is_partly_gone:\n",
+                "    if is_partly_gone is not None:\n",
             ),
         ),
         caught_by=Named(
