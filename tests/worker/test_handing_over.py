@@ -137,3 +137,48 @@ async def test_a_slot_is_free_only_when_its_output_is_stored(yard: Yard, monkeyp
         await until(yard, second.id, Status.COMPLETED)
 
     assert claimed == 1
+
+
+async def test_a_worker_signs_off_only_when_the_output_of_a_handler_that_it_cancelled_is_stored(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if yard.host.verbs.completions.hand_over is None:
+        pytest.skip("a server has this yard")
+    agent, begun, handed_over, stored = Agent("worker"), asyncio.Event(), asyncio.Event(), asyncio.Event()
+    commit, sign_off, seen = CommitQueue.commit_now, yard.agents.sign_off, list[bool]()
+
+    @agent.handles("work")
+    async def work(_: Context) -> str:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return "last words"
+        return "never"
+
+    async def late(self: CommitQueue, sets: Any) -> Any:
+        if any(each.attempts for each in sets):
+            handed_over.set()
+            await stored.wait()
+        return await commit(self, sets)
+
+    async def noted(agent_id: str) -> Any:
+        seen.append(stored.is_set())
+        return await sign_off(agent_id)
+
+    monkeypatch.setattr(CommitQueue, "commit_now", late)
+    monkeypatch.setattr(yard.agents, "sign_off", noted)
+    task = await yard.enqueue("work")
+    worker = Worker(yard, agent, grace_sec=0)
+    running = asyncio.create_task(worker.run())
+    async with asyncio.timeout(60):
+        await begun.wait()
+        worker.stop()
+        await handed_over.wait()
+        for _ in range(100):
+            await asyncio.sleep(0)
+        stored.set()
+        await running
+
+    assert seen == [True]
+    assert (await yard.get(task.id)).result == "last words"

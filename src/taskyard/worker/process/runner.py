@@ -238,7 +238,8 @@ class Worker:
     def _cancel(self, context: Context, running: asyncio.Task[None], word: str) -> None:
         """Have the handler stop. One that has not begun never runs, so its attempt does not let go by itself."""
         running.cancel(word)
-        running.add_done_callback(lambda _: self._let_go(context))
+        # An output that the handler returns all the same is handed over, and keeps its slot until it is answered.
+        running.add_done_callback(lambda it: self._let_go(context) if self._running.get(context.lease) is it else None)
 
     async def _traced_attempt(self, context: Context) -> None:
         with attempt_span(context.task, self.id):
