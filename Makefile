@@ -53,12 +53,13 @@ demo: $(ready)
 	@$(BIN)/python -m scripts.build_dashboard || true
 	@$(BIN)/taskyard demo
 
+# Three processes for each of two cores: many tests wait for servers, browsers and other processes.
 test: $(ready) $(dashboard_ready)
 	@$(BIN)/python -m scripts.get_browser
 	@$(BIN)/python -m scripts.get_coding_agent
-	@$(BIN)/pytest -n 4 $(ARGS)
+	@$(BIN)/pytest -n 6 $(ARGS)
 
-# Compiles every test once, where the four processes of `make test` would each do so at the same moment after a fresh clone.
+# Compiles every test once, where the processes of `make test` would each do so at the same moment after a fresh clone.
 compiled: $(ready)
 	@found=$$($(BIN)/pytest --collect-only --quiet 2>&1) || { echo "$$found" | tail -n 50; exit 1; }
 
