@@ -4,6 +4,10 @@ A yard is filled with finished tasks, each with the rows that a plain task leave
 an output. Then it is pruned as a worker process does it: alone, beside a drain that always has work, and beside one
 that is offered half of what it can do. Each sample is of a process that has drained before, so that no statement is
 planned in it. A sample that pruned the last finished task is void: what came after had nothing to prune.
+
+The speed of a shared machine may move by half within seconds, which is far more than what is looked for. Pruning is
+therefore let go on and held up in turns, every few seconds, beside one drain that goes on. The ratio is the median of
+those of neighbours, each beside the mean of the two around it.
 """
 
 from __future__ import annotations
@@ -19,11 +23,12 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import taskyard
 from bench.growing.__main__ import STORES, yards_of
 from bench.growing.growth import AGENT, BATCH, drain, put_in
+from bench.ratios import median_of
 from bench.runner import Count, Counts, Row, Table, markdown, report
 from bench.yards import Urls, a_yard
 from taskyard.core.changes import ChangeSet, Committed, Event, NewTask, Output, RecordChange
@@ -31,13 +36,15 @@ from taskyard.core.task import Attempt, Status, TaskId
 from taskyard.core.transitions import created_event
 from taskyard.core.units import DAY, SECOND, Micros
 from taskyard.features.tasks.views import Task, stored_task
+from taskyard.stores.contract import Prunable
 from taskyard.sweeper import Sweeper
 from taskyard.yard import Yard
 
 AT_ONCE = 500  # finished tasks of one set
 WARM_UP = 10 * BATCH  # tasks that are drained before a sample
 MOST_MICROS = 500  # for a pruned task, also beside a drain: 2,000 a second
-KEPT_DAYS, LONG_DAYS = 7, 1_000  # all finished tasks are older than the one, and none than the other
+KEPT_DAYS = 7  # all finished tasks are older
+SHORTLY, SETTLING = 0.3, 2.0  # seconds in which what was behind is made up for
 MOST_SLOWED = 1 / 0.9  # the time of a drained task beside pruning, beside that without
 PRUNED = "pruning, quiet yard"
 FULL, FULL_BOTH = "full drain", "full drain beside pruning"
@@ -51,6 +58,7 @@ def arguments() -> Namespace:
     parser.add_argument("--finished", type=int, default=1_000_000, help="finished tasks, on Redis a third of it")
     parser.add_argument("--seconds", type=float, default=10, help="length of a sample")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--turns", type=int, default=10, help="of pruning, in each round beside a full drain")
     parser.add_argument("--loads", nargs="+", choices=LOADS, default=list(LOADS), help="the drains that it is beside")
     parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results", help="a folder")
     return parser.parse_args()
@@ -72,36 +80,37 @@ async def measure(store: str, urls: Urls, given: Namespace) -> Table:
     async with a_yard(url) as yard:
         await yard.agents.register(AGENT, max_concurrent_tasks=BATCH)
         await fill(yard, number)
-    take = partial(_sample, url, number, given.seconds)
-    full = [await take(drain_for=_drain_rate, prunes=False) for _ in range(given.rounds)]
-    most = median(each.drain_rate for each in full)
-    samples: dict[str, list[Sample]] = {}
-    for place in range(given.rounds):
-        samples.setdefault(PRUNED, []).append(await take(drain_for=None, prunes=True))
+    samples: dict[str, list[Sample]] = {PRUNED: []}
+    ratios: dict[str, list[float]] = {}
+    most = 0.0
+    for _ in range(given.rounds):
+        samples[PRUNED].append(await _alone(url, number, given.seconds))
         for load in given.loads:
             run = _drain_rate if load == "full" else partial(_paced_rate, offered=most / 2)
-            # In turns: whatever grows meanwhile, it is no part of the difference.
-            cases = list(zip(LOADS[load], (False, True), strict=True))
-            for case, prunes in reversed(cases) if place % 2 else cases:
-                samples.setdefault(case, []).append(await take(drain_for=run, prunes=prunes))
-    good = {case: [each for each in taken if each.left] for case, taken in samples.items()}
-    if not all(good.values()):
+            case, beside = LOADS[load]
+            taken = await _turns(url, number, given.seconds, given.turns, run)
+            samples[case] = samples.get(case, []) + taken[::2]
+            samples[beside] = samples.get(beside, []) + taken[1::2]
+            ratios[beside] = ratios.get(beside, []) + [
+                (before.drain_rate + after.drain_rate) / 2 / there.drain_rate
+                for before, there, after in zip(taken[::2], taken[1::2], taken[2::2], strict=False)
+            ]
+            most = most or median(each.drain_rate for each in samples[case])
+    if not samples[PRUNED][-1].left or any(not taken[-1].left for taken in samples.values()):
         raise SystemExit(
-            f"{store}: {number:,} finished tasks are too few for {given.rounds} rounds of {given.seconds} s"
+            f"{store}: {number:,} finished tasks are too few for {given.rounds} rounds of {given.turns} turns"
         )
     settings: dict[str, float] = {
         "finished tasks": number,
         "seconds": given.seconds,
         "rounds": given.rounds,
-        "full drain before, tasks/s": round(most),
-        "offered at half, tasks/s": round(most / 2),
-        "void samples": sum(map(len, samples.values())) - sum(map(len, good.values())),
+        "turns": given.turns,
+        "full drain, tasks/s": round(most),
     }
-    return Table(title=f"Pruning, {store}", settings=settings, rows=_rows(good))
+    return Table(title=f"Pruning, {store}", settings=settings, rows=_rows(samples, ratios))
 
 
-def _rows(samples: dict[str, list[Sample]]) -> list[Row]:
-    drained = {name: median(each.drain_rate for each in taken) for name, taken in samples.items()}
+def _rows(samples: dict[str, list[Sample]], ratios: dict[str, list[float]]) -> list[Row]:
     pruned = {name: median(each.pruned / each.seconds for each in taken) for name, taken in samples.items()}
     alone = [each.processor / max(each.pruned, 1) for each in samples[PRUNED]]
     quiet: Counts = {
@@ -112,12 +121,15 @@ def _rows(samples: dict[str, list[Sample]]) -> list[Row]:
     for case, beside in LOADS.values():
         if case not in samples:
             continue
+        found = median_of(ratios[beside])
         counts: Counts = {
             "µs per pruned task": Count(1e6 / max(pruned[beside], 1), MOST_MICROS),
             "pruned a second": Count(pruned[beside]),
+            "ratio at least": Count(found.least),
+            "ratio at most": Count(found.most),
         }
-        slowed = Count(drained[case] / max(drained[beside], 1), MOST_SLOWED)
         rows.append(_row(case, [each.drain_rate for each in samples[case]], counts={}))
+        slowed = Count(found.value, MOST_SLOWED)
         rows.append(
             _row(beside, [each.drain_rate for each in samples[beside]], counts=counts, against=case, ratio=slowed)
         )
@@ -143,24 +155,59 @@ def _row(
 Drain = Callable[[Yard, float], Awaitable[float]]
 
 
-async def _sample(url: str, finished: int, seconds: float, *, drain_for: Drain | None, prunes: bool) -> Sample:
-    """Drain for so many seconds, or only wait. The yard is swept in any case."""
+async def _alone(url: str, finished: int, seconds: float) -> Sample:
+    """Prune for so many seconds, and do nothing else."""
+    await _settle(url)
+    async with taskyard.connect(url, retention_days=KEPT_DAYS) as yard:
+        return await _sample(yard, finished, seconds, asyncio.sleep)
+
+
+async def _turns(url: str, finished: int, seconds: float, turns: int, run: Drain) -> list[Sample]:
+    """Drain without pruning, and beside it, in turns; first and last without."""
+    await _settle(url)
+    async with taskyard.connect(url, retention_days=KEPT_DAYS) as yard:
+        may_prune = _gated(yard)
+        await put_in(yard, WARM_UP)
+        await drain(yard, WARM_UP)
+        taken: list[Sample] = []
+        for _ in range(turns):
+            taken.append(await _sample(yard, finished, seconds, partial(run, yard)))
+            may_prune.set()
+            await run(yard, SETTLING)
+            taken.append(await _sample(yard, finished, seconds, partial(run, yard)))
+            may_prune.clear()
+            await run(yard, SHORTLY)  # what has begun ends
+        return [*taken, await _sample(yard, finished, seconds, partial(run, yard))]
+
+
+def _gated(yard: Yard) -> asyncio.Event:
+    """While it is not set, no piece of finished tasks is begun."""
+    may_prune, prunable = asyncio.Event(), yard.store.prunable
+
+    async def wait_and_look(*given: Any, **named: Any) -> Prunable:
+        await may_prune.wait()
+        return await prunable(*given, **named)
+
+    yard.store.prunable = wait_and_look
+    return may_prune
+
+
+async def _settle(url: str) -> None:
+    """Nothing is pruned before it is counted, and what a drain without sweeps left to count is no part of a sample."""
     async with a_yard(url) as yard:
-        # Nothing is pruned before it is counted, and what a drain without sweeps left to count is no part of a sample.
         while (await Sweeper(yard.local, lambda _: yard.local).follow()).more:
             pass
         # Pruning is one process's duty for a while; the one of the last sample is gone.
         await asyncio.sleep(max(0, (await yard.store.duty("prune") or 0) - yard.now()) / SECOND)
-    async with taskyard.connect(url, retention_days=KEPT_DAYS if prunes else LONG_DAYS) as yard:
-        if drain_for:
-            await put_in(yard, WARM_UP)
-            await drain(yard, WARM_UP)
-        gone = await _gone(yard, finished)
-        began, used = perf_counter(), process_time()
-        rate = await drain_for(yard, seconds) if drain_for else await asyncio.sleep(seconds, 0.0)
-        took, processor = perf_counter() - began, process_time() - used
-        pruned = await _gone(yard, finished) - gone
-    return Sample(took, processor, rate, pruned, finished - gone - pruned)
+
+
+async def _sample(yard: Yard, finished: int, seconds: float, run: Callable[[float], Awaitable[float | None]]) -> Sample:
+    gone = await _gone(yard, finished)
+    began, used = perf_counter(), process_time()
+    rate = await run(seconds)
+    took, processor = perf_counter() - began, process_time() - used
+    pruned = await _gone(yard, finished) - gone
+    return Sample(took, processor, rate or 0.0, pruned, finished - gone - pruned)
 
 
 async def _drain_rate(yard: Yard, seconds: float) -> float:

@@ -58,6 +58,13 @@ def ratio(
     return Ratio(figure(beside) / figure(without), found[int(DRAWS * BEYOND)], found[-1 - int(DRAWS * BEYOND)])
 
 
+def median_of(ratios: Sequence[float]) -> Ratio:
+    """The median of the ratios of neighbours in time, and where it lies in draws of as many."""
+    chance = random.Random(1)
+    found = sorted(median(chance.choices(ratios, k=len(ratios))) for _ in range(DRAWS))
+    return Ratio(median(ratios), found[int(DRAWS * BEYOND)], found[-1 - int(DRAWS * BEYOND)])
+
+
 def run_when_idle() -> None:
     """Have this process run only on a core that nobody else wants: it stands for other machines.
 

@@ -69,7 +69,7 @@ MUTANTS = (
             ),
         ),
         caught_by=Named(
-            (f"{SQLITE_LOG}::test_events_of_who_is_gone_are_not_shown_and_go_with_half_of_the_owners",),
+            (f"{SQLITE_LOG}::test_events_of_who_is_gone_are_not_shown_and_go_with_three_quarters_of_the_owners",),
         ),
     ),
     Mutant(

@@ -13,9 +13,11 @@ from taskyard.core.units import Micros
 from taskyard.stores.shared import log_rows
 from taskyard.stores.shared.log_rows import (
     Chunk,
+    decode_ends,
     decode_row,
     event_number,
     keep_events,
+    last_number_of,
     remember_rows,
     split_events,
     split_number,
@@ -75,6 +77,22 @@ def test_events_that_are_removed_leave_the_others_at_their_numbers(given_events:
     ]
 
     assert decoded(5, Chunk((), kept)) == [stored for stored in before if stored.event.task_id not in gone]
+
+
+@given(st.lists(events(), min_size=1, max_size=12), st.sets(st.sampled_from([*TASKS[1:], DagId("dag_7")])))
+def test_what_is_read_of_a_row_without_its_events_agrees_with_them(given_events: list[Event], owners: set[str]):
+    (chunk,) = split_events(given_events)
+
+    for row in chunk.rows:
+        stored = decode_row(5, row.workspace, row.body)
+        ends = [(each.seq, each.event.task_id) for each in stored if each.event.status is Status.COMPLETED]
+        of_owners = [
+            each.seq
+            for each in stored
+            if (each.event.dag_id if each.event.task_id is None else each.event.task_id) in owners
+        ]
+        assert decode_ends(5, row.body) == [end for end in ends if end[1] is not None]
+        assert last_number_of(5, row.body, owners) == max(of_owners, default=0)
 
 
 @given(st.lists(events(), min_size=1, max_size=12))

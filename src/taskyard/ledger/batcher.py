@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Generic, TypeVar
 
+from taskyard.stores.shielding import UNCANCELLED
+
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
 Callback = Callable[[Answer | BaseException], None]  # called with the answer, and must not raise
@@ -69,6 +71,7 @@ class Batcher(Generic[Asked, Answer]):
     async def _run(self) -> None:
         running = asyncio.current_task()
         assert running is not None
+        UNCANCELLED.add(running)
         try:
             while self._waiting:
                 batch = self._batch()
@@ -80,6 +83,7 @@ class Batcher(Generic[Asked, Answer]):
                 finally:
                     self._under_way -= 1
         finally:
+            UNCANCELLED.discard(running)
             self._running.discard(running)  # at once: whoever asks next must not take it for one that goes on
 
     def _batch(self) -> list[Waiting[Asked, Answer]]:

@@ -25,6 +25,7 @@ from taskyard.stores.postgres import PostgresStore, transaction_runner
 from taskyard.stores.postgres.connection.address import parse_address
 from taskyard.stores.postgres.connection.pool import Pool
 from taskyard.stores.postgres.connection.pool import connect as connect_session
+from taskyard.stores.postgres.connection.session import PostgresSession
 from taskyard.stores.postgres.fast import statement_runner
 from taskyard.stores.postgres.statements import Statements
 from taskyard.stores.postgres.transaction_runner import TransactionRunner
@@ -202,16 +203,23 @@ def asked_types(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return asked
 
 
+async def seen(session: PostgresSession) -> PostgresSession:
+    """Which session was used, and is idle from here on."""
+    return session
+
+
 async def test_after_a_lost_connection_no_pool_uses_one_again_that_was_open_then(url: str, store: PostgresStore):
     first = Pool(parse_address(url, "taskyard").for_other_calls)
     beside = Pool(parse_address(url, "taskyard").for_claims, beside=first)
-    async with beside.connection() as idle_then:
-        pass
+    idle_then = await beside.run(seen)
 
-    async with first.connection() as in_use_then:
+    async def lose(session: PostgresSession) -> PostgresSession:
         first.lost_connection()
-    async with first.connection() as fresh, beside.connection() as fresh_beside:
-        assert await fresh.fetchval("select 1") == 1
+        return session
+
+    in_use_then = await first.run(lose)
+    fresh_beside = await beside.run(seen)
+    assert await first.run(lambda session: session.fetchval("select 1")) == 1
 
     assert in_use_then.is_closed()
     assert idle_then.is_closed()
@@ -226,8 +234,11 @@ async def test_a_write_whose_answer_is_lost_makes_every_open_connection_suspect(
     where = parse_address(url, "taskyard")
     pool = Pool(where.for_other_calls)
     runner = TransactionRunner(where, pool, Statements(where.schema), StoreClock(clock))
-    async with pool.connection() as one, pool.connection() as other:
-        pass  # both are idle from here on
+
+    async def use_another(one: PostgresSession) -> list[PostgresSession]:
+        return [one, await pool.run(seen)]
+
+    one, other = await pool.run(use_another)  # both are idle from here on
 
     async def lose_the_answer(*_: object) -> None:
         raise OutcomeUnknown("the line went dead")

@@ -12,6 +12,7 @@ import pytest
 
 from taskyard.stores.postgres.connection.address import parse_address
 from taskyard.stores.postgres.connection.pool import Pool
+from taskyard.stores.postgres.connection.session import PostgresSession
 from tests import kept_sessions
 from tests.kept_sessions import KeptLoop
 
@@ -68,9 +69,12 @@ def use(url: str) -> Iterator[Use]:
 
     async def send(text: str) -> str:
         pool = Pool(parse_address(url, ""))
-        async with pool.connection() as session:
+
+        async def on(session: PostgresSession) -> str:
             await session.execute(text)
-            answer = await session.fetchval(SEEN)
+            return await session.fetchval(SEEN)
+
+        answer = await pool.run(on)
         await pool.close()
         return answer
 

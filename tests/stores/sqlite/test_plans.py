@@ -12,8 +12,8 @@ from taskyard.stores.sqlite.fast import vector_extension
 from taskyard.stores.sqlite.schema import prepare
 from taskyard.stores.sqlite.statements import SQL
 
-# Asked for by people, or over tables that stay small. `held` stays small too.
-SELDOM = frozenset({"tally", "pulses"})
+# Asked for by people, or over tables that stay small. `held` stays small too. `filled` reads no second row.
+SELDOM = frozenset({"tally", "pulses", "filled"})
 CHECKS = frozenset(name for name in SQL if "_without_" in name or name.startswith(("without_", "every_")))
 # No statements of their own: they are put together before they are said.
 FRAGMENTS = frozenset(name for name in SQL if name.startswith(("find", "change_")) or name == "end_attempts")

@@ -97,14 +97,8 @@ class Pruning:
         """
         if not tasks:
             return 0
-        groups = await self._unneeded(tasks)
-        plain, others = list[Hot](), list[list[Hot]]()
-        for group in groups:
-            if len(group) == 1 and retention.is_plain(group[0]):
-                plain.append(group[0])
-            else:
-                others.append(group)
-        gone = [*await self._remove_plain(plain), *await self._remove_others(others)]
+        plain, groups = await self._unneeded(tasks)
+        gone = [*await self._remove_plain(plain), *await self._remove_others(groups)]
         await self._transcripts.drop([record for each in gone for record in each.records])
         return sum(len(each.removals) for each in gone)
 
@@ -127,10 +121,11 @@ class Pruning:
         answers = await self._store.commit(sets) if sets else []
         return [each for each, result in zip(sets, answers, strict=True) if isinstance(result, Committed)]
 
-    async def _unneeded(self, tasks: Sequence[Hot]) -> list[list[Hot]]:
+    async def _unneeded(self, tasks: Sequence[Hot]) -> retention.Doomed:
         edges = await self._store.edges([hot.id for hot in tasks])
-        outside = retention.dependents({hot.id: hot for hot in tasks}, edges)
-        return retention.unneeded(tasks, edges, await self._store.load(sorted(outside)) if outside else {})
+        outside = retention.dependents({hot.id: hot for hot in tasks}, edges) if edges else ()
+        others = await self._store.load(sorted(outside)) if outside else {}
+        return retention.unneeded(tasks, retention.needed(edges, others))
 
     async def _some_prune_dead(self) -> bool:
         """Whether a workspace or a queue has a preset that does not keep dead letters for a person."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Set
 from math import isfinite
+from typing import NamedTuple
 
 from taskyard.core.changes import Edge
 from taskyard.core.errors import InvalidInput
@@ -12,7 +13,7 @@ from taskyard.core.task import Hot, Status, TaskId, dag_of
 DEFAULT_DAYS = 7.0  # where nobody has given another number
 MOST_DAYS = 36_500
 SMALL_PIECE = 250  # tasks, where others work meanwhile: each of their commits may have to wait for a piece
-BESIDE_OTHERS = 2_200.0  # finished tasks removed a second, where others work meanwhile: somewhat above what is promised
+BESIDE_OTHERS = 2_100.0  # finished tasks removed a second, where others work meanwhile: somewhat above what is promised
 KEPT_COUNTS = 0.25  # of a removed task: one that is looked at and kept takes about so much of the time
 MOST_CREDIT = BESIDE_OTHERS  # tasks that pruning may be behind its rate and make up for: a second of it
 LEAST_REST = 0.5  # of the time that a piece took: others have a third of the time for themselves
@@ -54,6 +55,11 @@ def is_plain(hot: Hot) -> bool:
     return hot.dag_id is None and not hot.traits and hot.status is not Status.DEAD_LETTERED
 
 
+class Doomed(NamedTuple):
+    plain: list[Hot]  # tasks that nothing else is removed with
+    groups: list[list[Hot]]
+
+
 def groups(tasks: Iterable[Hot]) -> dict[str, list[Hot]]:
     """The tasks by what is removed together: a DAG whole, a lone task by itself."""
     found: dict[str, list[Hot]] = {}
@@ -67,11 +73,21 @@ def dependents(tasks: Mapping[TaskId, Hot], edges: Iterable[Edge]) -> set[TaskId
     return {edge.child for edge in edges if edge.kind == "depends" and edge.child not in tasks}
 
 
-def unneeded(tasks: Sequence[Hot], edges: Sequence[Edge], others: Mapping[TaskId, Hot]) -> list[list[Hot]]:
-    """The groups that may go. A live task of another DAG keeps every group that it depends on.
+def needed(edges: Iterable[Edge], others: Mapping[TaskId, Hot]) -> set[TaskId]:
+    """The tasks that a live task of another DAG depends on.
 
     `edges` are those that leave the tasks, `others` the tasks found by `dependents`.
     """
     live = {task_id for task_id, hot in others.items() if not hot.status.is_final}
-    needed = {edge.parent for edge in edges if edge.kind == "depends" and edge.child in live}
-    return [group for group in groups(tasks).values() if not any(hot.id in needed for hot in group)]
+    return {edge.parent for edge in edges if edge.kind == "depends" and edge.child in live}
+
+
+def unneeded(tasks: Iterable[Hot], needed: Set[TaskId]) -> Doomed:
+    """What may go: a task that is needed keeps all that would go with it."""
+    plain, others = list[Hot](), list[Hot]()
+    for hot in tasks:
+        (plain if is_plain(hot) else others).append(hot)
+    return Doomed(
+        [hot for hot in plain if hot.id not in needed] if needed else plain,
+        [group for group in groups(others).values() if not any(hot.id in needed for hot in group)],
+    )

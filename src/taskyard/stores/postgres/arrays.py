@@ -1,7 +1,8 @@
 """Sends many rows as values of one statement: column by column, each column as one text.
 
 The driver examines every element of a list several times, which was half of the process's cost of a batch; it sends a
-text unexamined. Most columns of a batch have the same value in all rows: such a value is sent and parsed once.
+text unexamined. Most columns of a batch have the same value in all rows: such a value is sent and parsed once. A row
+that is alone is sent value by value.
 """
 
 from __future__ import annotations
@@ -20,32 +21,29 @@ _ARRAY = re.compile(r"\$\d+::(\w+)\[\]")
 _number = int.__repr__  # of all integers, booleans included
 
 
+Filled = tuple[str, list[str | None]]  # a statement and its values
+
+
 class Columns(NamedTuple):
-    """A statement that takes its rows as columns, and the types of the columns."""
+    """A statement that takes its rows as columns, the same for one row, and the types of the columns."""
 
     sql: str
+    sql_of_one: str
     kinds: Sequence[str]
 
-    def values(self, rows: Sequence[Row]) -> list[str | None]:
+    def fill(self, rows: Sequence[Row]) -> Filled:
         """The first column gives the number of rows. Other columns are arrays, or one value for all rows."""
         if len(rows) == 1:
-            return self._of_one(rows[0])
+            return self.sql_of_one, list(map(_one, self.kinds, rows[0]))
         first, *others = zip(self.kinds, zip(*rows, strict=True), strict=True)
-        return [_array(*first), *chain.from_iterable(map(_texts, others))]
+        return self.sql, [_array(*first), *chain.from_iterable(map(_texts, others))]
 
-    async def values_in_turns(self, rows: Sequence[Row]) -> list[str | None]:
+    async def fill_in_turns(self, rows: Sequence[Row]) -> Filled:
         """The same for many rows: others have the loop between some columns and the next."""
         if len(rows) <= LONG_TURN:
-            return self.values(rows)
+            return self.fill(rows)
         first, *others = zip(self.kinds, zip(*rows, strict=True), strict=True)
-        return [_array(*first), *chain.from_iterable(await in_turns(_texts, others))]
-
-    def _of_one(self, row: Row) -> list[str | None]:
-        """No column has two values."""
-        texts: list[str | None] = [_array(self.kinds[0], row[:1])]
-        for kind, value in zip(self.kinds[1:], row[1:], strict=True):
-            texts += ("{}", None if value is None else str(value) if kind == "text" else _number(value))
-        return texts
+        return self.sql, [_array(*first), *chain.from_iterable(await in_turns(_texts, others))]
 
 
 def to_columns(sql: str) -> Columns:
@@ -62,7 +60,12 @@ def to_columns(sql: str) -> Columns:
     each_row = ", ".join((first, *shared, *columns[len(kinds) :]))
     # A constant column is sent as an empty array, which unnest fills up with nulls, and its value replaces the nulls.
     rows = f"(select {each_row} from unnest({given}){ordinality or ''} as given ({names})) as {name} ({names})"
-    return Columns(sql[: found.start()] + rows + sql[found.end() :], kinds)
+    values = ", ".join(
+        [f"${place}::text::{kind}" for place, kind in enumerate(kinds, 1)] + ["1::bigint"] * bool(ordinality)
+    )
+    row = f"(select {names} from (values ({values})) as given ({names})) as {name} ({names})"
+    before, after = sql[: found.start()], sql[found.end() :]
+    return Columns(before + rows + after, before + row + after, kinds)
 
 
 def add_condition(condition: str, sql: str) -> str:
@@ -76,7 +79,7 @@ def _texts(given: tuple[str, Sequence[Any]]) -> tuple[str, str | None]:
     """A column as an array, or as the one value of all its rows."""
     kind, column = given
     if _is_constant(column):
-        return "{}", None if column[0] is None else _one(kind, column[0])
+        return "{}", _one(kind, column[0])
     return _array(kind, column), None
 
 
@@ -84,7 +87,9 @@ def _is_constant(column: Sequence[Any]) -> bool:
     return column[0] == column[-1] and column.count(column[0]) == len(column)
 
 
-def _one(kind: str, value: Any) -> str:
+def _one(kind: str, value: Any) -> str | None:
+    if value is None:
+        return None
     return str(value) if kind == "text" else _number(value)
 
 

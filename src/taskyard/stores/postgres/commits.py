@@ -193,6 +193,9 @@ async def flush_moves(
     transaction: PostgresTransaction, spends: dict[Key, tuple[int, int]], sums: dict[Key, tuple[bool, int]]
 ) -> Counts:
     """Send the pending rows with the moves of ceilings and counters. Answers the counters."""
+    if not spends and not sums:
+        await transaction.flush(is_last=True)
+        return {}
     transaction.write("clear_counters", [key for key, (clear, _) in sums.items() if clear])
     if any(clear and add for clear, add in sums.values()):
         await transaction.flush()

@@ -87,9 +87,8 @@ class Moves:
         if group is None:
             group = self._groups[*kind, number] = self._made(*kind, number)
         rows = [(*group.guarding(_guarding(step)), *group.values(step.after)) for step in steps]
-        values = group.moved.values(rows)
         return [
-            StatementPart(f"moved_{number}", group.moved.sql, values),
+            StatementPart(f"moved_{number}", *group.moved.fill(rows)),
             *(StatementPart(name, sql, ()) for name, sql in group.statements),
         ]
 
@@ -134,9 +133,9 @@ def beats(sql: Statements, steps: Iterable[tuple[Hot, Hot]], first: int) -> list
         names = [name for name in OF_HELD if changed[_PLACE[name]]]
         if names:
             columns, values = to_columns(_moved(sql, names)), _getter([_PLACE[name] for name in names])
-            given = columns.values([(hot.seq, *values(hot)) for hot in rows])
+            given = columns.fill([(hot.seq, *values(hot)) for hot in rows])
             text = sql["beat"].replace("{moved}", f"moved_{number}").replace("{assignments}", _assigned(names))
-            parts += [StatementPart(f"moved_{number}", columns.sql, given), StatementPart(f"beat_{number}", text, ())]
+            parts += [StatementPart(f"moved_{number}", *given), StatementPart(f"beat_{number}", text, ())]
     return parts
 
 

@@ -125,12 +125,10 @@ class Statements:
         return self._sql["lock_plan"].replace("{workspace}", str(lock_number(workspace)))
 
     def part(self, name: str, rows: Sequence[Row]) -> StatementPart:
-        statement = self._columns(name)
-        return StatementPart(name, statement.sql, statement.values(rows))
+        return StatementPart(name, *self._columns(name).fill(rows))
 
     async def part_in_turns(self, name: str, rows: Sequence[Row]) -> StatementPart:
-        statement = self._columns(name)
-        return StatementPart(name, statement.sql, await statement.values_in_turns(rows))
+        return StatementPart(name, *await self._columns(name).fill_in_turns(rows))
 
     def _columns(self, name: str) -> Columns:
         if name not in self._parts:

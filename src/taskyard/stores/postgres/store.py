@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -44,6 +44,7 @@ from taskyard.stores.shared.reads import Reads
 from taskyard.stores.shared.store_clock import MEASURED_EVERY, StoreClock
 from taskyard.stores.shared.timeouts import CALL_TIMEOUT, SLOW_CALL_TIMEOUT
 from taskyard.stores.shared.waiters import ANYTHING
+from taskyard.stores.shielding import Shield
 from taskyard.stores.turns import gives_way, pause
 
 Params = ParamSpec("Params")
@@ -73,7 +74,7 @@ class PostgresStore(Reads):
         self._runner: StatementRunner | None = None
         self._channel: NotifyChannel | None = None
         self._measuring: asyncio.Task[None] | None = None
-        self._writing: set[asyncio.Task[Any]] = set()
+        self._shield = Shield()  # a commit may be waiting for a standby
         self._loads = ReadBatcher[Hot](lambda task_ids: self._query("load", task_ids))
         self._cursors = ClaimCursors()
         self._optimistic_claims: OptimisticClaims | None = None
@@ -135,7 +136,7 @@ class PostgresStore(Reads):
             raise
         self._process = os.getpid()
         self._optimistic_claims = OptimisticClaims(
-            self._where, self._sql, self._time, self._shielded, self._cursors, beside=pool
+            self._where, self._sql, self._time, self._shield, self._cursors, beside=pool
         )
         self._pool, self._runner, self._channel = pool, runner, channel
         if self._time.uses_server_clock:
@@ -155,7 +156,7 @@ class PostgresStore(Reads):
             with suppress(asyncio.CancelledError):
                 await measuring
         if pool is not None and channel is not None and optimistic_claims is not None:
-            await asyncio.gather(*self._writing, return_exceptions=True)
+            await self._shield.close()
             await self._loads.close()
             await channel.close()
             await optimistic_claims.close()
@@ -184,7 +185,7 @@ class PostgresStore(Reads):
                 await pause()
         elif self._where.prepared and single_statement.is_applicable(sets):
             writing = self._open().write_once(lambda on: single_statement.commit_once(on, sets), rows=count_rows(sets))
-            fast = await self._shielded(writing)
+            fast = await self._shield.run(writing)
             if fast is not None:
                 answer, written = fast
                 self._announce(written, notify=True)
@@ -227,7 +228,7 @@ class PostgresStore(Reads):
 
         # A repeated claim would take other tasks: its caller first looks for what the lost one took.
         begin = self._sql.begin_claim(plan.workspace)
-        answer, written = await self._shielded(self._open().unrepeated.write(work, begin=begin))
+        answer, written = await self._shield.run(self._open().unrepeated.write(work, begin=begin))
         self._announce(written, notify=True)
         return answer
 
@@ -266,7 +267,7 @@ class PostgresStore(Reads):
         async def work(transaction: PostgresTransaction, _: Obstacles) -> tuple[list[StreamAppended], bool]:
             return await streams.append(transaction, appends)
 
-        (answers, has_events), written = await self._shielded(self._open().write(work, rows=len(appends)))
+        (answers, has_events), written = await self._shield.run(self._open().write(work, rows=len(appends)))
         if has_events:  # otherwise nobody is woken but those who follow these streams
             self._announce(written, notify=True)
         if self._channel is not None:
@@ -318,7 +319,7 @@ class PostgresStore(Reads):
         self, work: Callable[[PostgresTransaction, Obstacles], Awaitable[Answer]], *, rows: int = 0
     ) -> Answer:
         """Write, and notify other processes."""
-        answer, written = await self._shielded(self._open().write(work, rows=rows))
+        answer, written = await self._shield.run(self._open().write(work, rows=rows))
         self._announce(written, notify=True)
         return answer
 
@@ -333,20 +334,13 @@ class PostgresStore(Reads):
         async def on(transaction: PostgresTransaction, _: Obstacles) -> Answer:
             return await work(transaction, *given, **named)
 
-        answer, written = await self._shielded(self._open().write(on))
+        answer, written = await self._shield.run(self._open().write(on))
         self._announce(written, notify=False)
         return answer
 
     def _announce(self, written: Wakeup | None, *, notify: bool) -> None:
         if written is not None and self._channel is not None:
             self._channel.written(written, notify=notify)
-
-    async def _shielded(self, writing: Coroutine[Any, Any, Answer]) -> Answer:
-        """Run a write to its end even if the caller is cancelled: its commit may be waiting for a standby."""
-        task = asyncio.create_task(writing)
-        self._writing.add(task)
-        task.add_done_callback(self._writing.discard)
-        return await asyncio.shield(task)
 
     async def _query(self, name: str, *given: object) -> Any:
         read = getattr(queries, name)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -71,13 +71,12 @@ class TransactionRunner:
         async def on(connection: PostgresSession) -> Answer:
             return await read(PostgresReader(connection, self._sql))
 
-        async with self._within(within or self._where.call_timeout):
-            return await self._on_connection(on)
+        return await self._within(within or self._where.call_timeout, lambda _: self._on_connection(on))
 
     async def write(self, work: Work[Answer], *, begin: str = "", rows: int = 0) -> tuple[Answer, Wakeup | None]:
         """Run the work in a transaction, again after conflicts. Answers also the wake-up, if something was written."""
-        async with self._within(self._where.call_timeout + rows * PER_ROW) as outcome:
-            return await self._write(work, begin, outcome)
+        within = self._where.call_timeout + rows * PER_ROW
+        return await self._within(within, lambda outcome: self._write(work, begin, outcome))
 
     async def _write(self, work: Work[Answer], begin: str, outcome: WriteOutcome) -> tuple[Answer, Wakeup | None]:
         obstacles, begin = Obstacles(), f"{begin or self._sql['begin']}{self._where.settings_per_transaction}"
@@ -99,13 +98,12 @@ class TransactionRunner:
                 await asyncio.sleep(random.uniform(0, 0.001 * min(2**tried, 50)))
         raise StoreUnavailable(f"{self._where.name}: others were in the way {_TRIES} times")
 
-    @asynccontextmanager
-    async def _within(self, within: float) -> AsyncGenerator[WriteOutcome]:
+    async def _within(self, within: float, work: Callable[[WriteOutcome], Awaitable[Answer]]) -> Answer:
         """End work that takes longer. Its connection and all idle ones are closed: the network may be dead."""
         outcome = WriteOutcome()
         try:
             async with asyncio.timeout(within):
-                yield outcome
+                return await work(outcome)
         except TimeoutError as late:
             self._pool.lost_connection()
             silence = TimeoutError(f"no answer within {within:g} s")
@@ -117,8 +115,7 @@ class TransactionRunner:
         """Use a connection. One that was lost while idle fails only now: then forget all open ones, and try another."""
         for tried in range(self._connections):
             try:
-                async with self._pool.connection() as connection:
-                    return await use(connection)
+                return await self._pool.run(use)
             except OutcomeUnknown:
                 self._pool.lost_connection()
                 raise

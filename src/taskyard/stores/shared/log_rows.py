@@ -8,7 +8,7 @@ is common to all of them once. This module does not access a store.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import repeat
 from operator import itemgetter
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from taskyard.core.changes import Event, Labels, StoredEvent
 from taskyard.core.json_value import compact
-from taskyard.core.task import FINAL, Status, lone_dag
+from taskyard.core.task import FINAL, Status, TaskId, lone_dag
 
 PLACES = 1024  # event numbers for each number of the log
 _MOST_EVENTS = 512  # of a chunk
@@ -193,9 +193,7 @@ def decode_row(log_number: int, workspace: str | None, body: str) -> tuple[Store
     first = event_number(log_number, 0)
     if (written := _written.find(workspace, body)) is not None:
         return _numbered(range(first, first + len(written)), written)
-    read: dict[str, Any] = json.loads(body)
-    if read["f"] != _FORMAT:
-        raise ValueError(f"the log has rows of format {read['f']}, which this release does not know")
+    read = _read(body)
     number: int = read["n"]
     tasks = [*_spread(read.get("task"), number)]
     rows = zip(
@@ -210,10 +208,40 @@ def decode_row(log_number: int, workspace: str | None, body: str) -> tuple[Store
         _texts_of(read.get("data"), number),
         strict=True,
     )
-    numbers: Sequence[int] = (
-        [first + place for place in read["place"]] if "place" in read else range(first, first + number)
-    )
-    return _numbered(numbers, map(_EVENT, rows))
+    return _numbered(_numbers_of(log_number, read), map(_EVENT, rows))
+
+
+def decode_ends(log_number: int, body: str) -> list[tuple[int, TaskId]]:
+    """The numbers of a row's events that say that a task is final, in order, each with its task."""
+    read = _read(body)
+    number, status = read["n"], read.get("status")
+    if (status is None or isinstance(status, str)) and status not in FINAL:
+        return []
+    rows = zip(_numbers_of(log_number, read), _spread(read.get("task"), number), _spread(status, number), strict=True)
+    return [(place, task_id) for place, task_id, status in rows if status in FINAL and task_id is not None]
+
+
+def last_number_of(log_number: int, body: str, owners: Container[str]) -> int:
+    """The number of the last event of a row that is of one of these tasks and DAGs; 0: none is."""
+    read = _read(body)
+    tasks = [*_spread(read.get("task"), read["n"])]
+    dags = [*_dags_of(read.get("dag", _LONE), tasks)] if None in tasks else tasks
+    ids = reversed([dag if task is None else task for task, dag in zip(tasks, dags, strict=True)])
+    numbers = reversed(_numbers_of(log_number, read))
+    return next((number for number, owner in zip(numbers, ids, strict=True) if owner in owners), 0)
+
+
+def _read(body: str) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(body)
+    if read["f"] != _FORMAT:
+        raise ValueError(f"the log has rows of format {read['f']}, which this release does not know")
+    return read
+
+
+def _numbers_of(log_number: int, read: Mapping[str, Any]) -> Sequence[int]:
+    """The numbers of the events of a row."""
+    first = event_number(log_number, 0)
+    return [first + place for place in read["place"]] if "place" in read else range(first, first + read["n"])
 
 
 def _numbered(numbers: Sequence[int], events: Iterable[Event]) -> tuple[StoredEvent, ...]:

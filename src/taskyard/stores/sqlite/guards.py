@@ -79,7 +79,8 @@ def _known_ids(transaction: SqliteTransaction, batch: Sequence[ChangeSet]) -> se
     new = conflicts.new_task_ids(batch)
     if not new:
         return set()
-    return {row[0] for row in transaction.connection.execute(SQL["known_ids"], (json_list(new),))}
+    sql, asked = (SQL["known_id"], new[0]) if len(new) == 1 else (SQL["known_ids"], json_list(new))
+    return {row[0] for row in transaction.connection.execute(sql, (asked,))}
 
 
 def _owners(transaction: SqliteTransaction, batch: Sequence[ChangeSet]) -> dict[Key, TaskId]:

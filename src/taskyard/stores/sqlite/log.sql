@@ -39,7 +39,7 @@ on conflict do nothing
 
 -- name: ends
 -- The rows of the log that say that a task is final, from a time on.
-select first, workspace, at, body
+select first, at, body
 from log
 where ends > 0
 and at >= :after

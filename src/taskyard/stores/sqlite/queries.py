@@ -263,18 +263,18 @@ def prunable(connection: apsw.Connection, before: Micros, limit: int, dead_too: 
     old = {"before": before, "dead_too": dead_too}
     with snapshot(connection):
         final, is_last = ends.walk(connection, before, limit, after)
-        asked = {**old, "ids": json_list(each.task_id for each in final)}
+        asked = {**old, "ids": json_list(final)}
         ended = {hot.id: hot for hot in map(rows.parse_hot, connection.execute(SQL["ended"], asked))}
         candidates = [
             prune_batches.Candidate(Micros(at), seq, task_id, ended[task_id].dag_id)
-            for (at, seq), task_id in final
+            for task_id, (at, seq) in final.items()
             if task_id in ended
         ]
         dag_ids = {**old, "dag_ids": json_list(prune_batches.dag_ids_of(candidates))}
         sizes: dict[DagId, int] = dict(connection.execute(SQL["prunable_dags"], dag_ids))
         alone, dags, cursor = prune_batches.choose_batch(candidates, sizes, limit)
         if cursor is None or cursor == candidates[-1][:2]:
-            cursor = None if is_last else final[-1].cursor
+            cursor = None if is_last else next(reversed(final.values()))
         found = [ended[task_id] for task_id in alone]
         if dags:
             found += _tasks(connection, "dag_tasks", json_list(dags))

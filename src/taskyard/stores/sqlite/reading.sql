@@ -217,9 +217,9 @@ order by rescore_at, seq
 limit ?
 
 -- name: ended
--- Those of these tasks that may be removed.
-select {hot}
-from {task}
+-- Those of these tasks that may be removed: what is held is not final in `task`.
+select {waiting}
+from task
 where task.id in (select value from json_each(:ids))
 and task.updated_at < :before
 and task.status in ('completed', 'cancelled', 'dead_lettered')

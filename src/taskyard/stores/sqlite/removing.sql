@@ -2,9 +2,23 @@
 -- tasks where a table has these, else by their ids.
 
 -- name: doomed
-select task.seq, task.id, task.workspace, task.dag_id, task.idempotency_key, task.log || coalesce(held.log, '')
+select task.seq, task.id, task.workspace, task.dag_id, task.idempotency_key, task.status,
+  task.log || coalesce(held.log, '')
 from {task}
 where task.id in (select value from json_each(?))
+
+-- name: filled
+-- Which of these tables have rows at all, in the order in which the rows of tasks are removed.
+select
+  exists (select 1 from tag),
+  exists (select 1 from checkpoint),
+  exists (select 1 from signal),
+  exists (select 1 from blocker),
+  exists (select 1 from edge),
+  exists (select 1 from edge),
+  exists (select 1 from outbox),
+  exists (select 1 from record where kind = 'dead'),
+  exists (select 1 from embedding)
 
 -- name: doomed_dag_events
 select number

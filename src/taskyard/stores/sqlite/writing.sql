@@ -112,6 +112,12 @@ select id
 from task
 where id in (select value from json_each(?))
 
+-- name: known_id
+-- The same for one: to take a list apart costs a lone enqueue more than the look itself.
+select id
+from task
+where id = ?
+
 -- name: key_owners
 with wanted (workspace, key) as (
   values (?, ?)

@@ -28,12 +28,12 @@ class FileIdentity:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._path = str(path)  # to make one of a path takes as long as half a look
         self._identity = self._read_identity()
 
     def check(self) -> None:
         if self._read_identity() != self._identity:
-            raise StoreReplaced(str(self._path))
+            raise StoreReplaced(self._path)
 
     def _read_identity(self) -> tuple[int, int] | None:
         try:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TypeVar
 
 import asyncpg
 
@@ -17,6 +18,8 @@ from taskyard.stores.postgres.connection.address import PostgresAddress
 from taskyard.stores.postgres.connection.driver_errors import CONNECTION_LOST
 from taskyard.stores.postgres.connection.session import PostgresSession
 from taskyard.stores.shared import timeouts
+
+Answer = TypeVar("Answer")
 
 LISTENER = "taskyard, listening"  # application_name of the listening connection, in pg_stat_activity
 
@@ -96,14 +99,14 @@ class Pool:
         self._closed = False
         self.changes = 0  # connections that were opened, and times that all were given up: the server may be another
 
-    @asynccontextmanager
-    async def connection(self) -> AsyncGenerator[PostgresSession]:
+    async def run(self, use: Callable[[PostgresSession], Awaitable[Answer]]) -> Answer:
+        """Use a connection that nobody else uses meanwhile."""
         async with self._free:
             if self._closed:
                 raise YardClosed
             connection = self._take_idle() or await self._open()
             try:
-                yield connection
+                return await use(connection)
             except (*CONNECTION_LOST, asyncio.CancelledError, TimeoutError):
                 # An unfinished statement must not reach the next user of the connection.
                 connection.terminate()

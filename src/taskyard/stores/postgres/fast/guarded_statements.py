@@ -82,7 +82,7 @@ def whole_claim(
         return join(claim, [*first, "room"])
 
     values = [value for part in (chosen, whole, *parts, room) for value in part.values]
-    return sql.cached(("taking", "", *(part.sql for part in parts)), text), values
+    return sql.cached(("taking", "", chosen.sql, *(part.sql for part in parts)), text), values
 
 
 def _only_if_whole(part: StatementPart) -> StatementPart:

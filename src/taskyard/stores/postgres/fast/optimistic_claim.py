@@ -10,9 +10,7 @@ Other ceilings than slots must not change between the query and the write, so cl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
 from time import monotonic
-from typing import Any
 
 from taskyard.core.claiming import Choice, ClaimPlan
 from taskyard.core.identifiers import slots_ceiling
@@ -30,10 +28,8 @@ from taskyard.stores.postgres.fast.statement_runner import StatementRunner
 from taskyard.stores.postgres.statements import Statements
 from taskyard.stores.shared.log_rows import split_events
 from taskyard.stores.shared.store_clock import StoreClock
+from taskyard.stores.shielding import Shield
 
-ToItsEnd = Callable[
-    [Coroutine[Any, Any, Any]], Coroutine[Any, Any, Any]
-]  # runs it to the end even if the caller is cancelled
 _GENERAL_FOR = 1.0  # seconds of the general path after an optimistic claim failed
 
 
@@ -45,12 +41,12 @@ class OptimisticClaims:
         where: PostgresAddress,
         sql: Statements,
         time: StoreClock,
-        shielded: ToItsEnd,
+        shield: Shield,
         cursors: ClaimCursors,
         *,
         beside: Pool,
     ) -> None:
-        self._shielded = shielded
+        self._shield = shield
         self._pool = Pool(where.for_claims, beside=beside)
         self._transactions = StatementRunner(where, self._pool, sql, time, is_repeated=False)
         looks_ahead = where.for_claims.connections > 1
@@ -117,7 +113,7 @@ class OptimisticClaims:
                 self.look_ahead.begin(plan, choice, found, cursors)
             return await _take(on, plan, choice)
 
-        taken = await self._shielded(self._transactions.write_once(take))
+        taken = await self._shield.run(self._transactions.write_once(take))
         if taken is not None and taken[0]:
             return claims.to_claimed(choice, found), taken[1]
         if self.look_ahead is not None:

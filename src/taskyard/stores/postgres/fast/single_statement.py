@@ -79,9 +79,9 @@ async def _write(transaction: OneStatement, sets: Sequence[ChangeSet]) -> Counts
     if events:
         transaction.plan_events(events)
         await pause_if_many(events)
-    changes = [change for each in sets for change in each.changes]
-    changes.sort(key=lambda change: change.before.seq)
-    transaction.apply_changes(changes)
+    if changes := [change for each in sets for change in each.changes]:
+        changes.sort(key=lambda change: change.before.seq)
+        transaction.apply_changes(changes)
     await transaction.insert_tasks([task for each in sets for task in each.tasks])
     commits.write_attempts(transaction, sets)
     await pause_if_many(events)

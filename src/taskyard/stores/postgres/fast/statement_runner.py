@@ -25,14 +25,16 @@ class StatementRunner(TransactionRunner):
         async def on(connection: PostgresSession) -> Answer:
             return await work(await self._begin(connection, OneStatement))
 
-        async with self._within(self._where.call_timeout):
-            return await self._on_connection(on)
+        return await self._within(self._where.call_timeout, lambda _: self._on_connection(on))
 
     async def write_once(self, work: Work[Answer], *, rows: int = 0) -> tuple[Answer, Wakeup | None] | None:
         """Run the statement. None: it was refused or met another transaction, and nothing was written."""
+
+        def run(outcome: WriteOutcome) -> Awaitable[tuple[Answer, Wakeup | None]]:
+            return self._on_connection(lambda connection: self._run_once(connection, work, outcome))
+
         try:
-            async with self._within(self._where.call_timeout + rows * PER_ROW) as outcome:
-                return await self._on_connection(lambda connection: self._run_once(connection, work, outcome))
+            return await self._within(self._where.call_timeout + rows * PER_ROW, run)
         except (asyncpg.DivisionByZeroError, *RETRYABLE):
             return None
 

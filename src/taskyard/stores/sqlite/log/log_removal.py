@@ -1,7 +1,7 @@
 """Taking events out of the log: those of removed tasks and DAGs, and old ones of no owner.
 
 A row goes with the last of its owners. Before that, readers leave out the events of those that are gone. The row is
-written again without them once half of its owners are gone, so that each event is written again a few times at most.
+written again without them once three quarters of its owners are gone: few events are written again, and few twice.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from taskyard.core.changes import Event, is_prunable
 from taskyard.core.units import Micros
-from taskyard.stores.shared.log_rows import decode_row, keep_events
+from taskyard.stores.shared.log_rows import decode_row, keep_events, last_number_of
 from taskyard.stores.sqlite.log.log_reads import gone_owners, log_number, owner_of
 from taskyard.stores.sqlite.statements import SQL, json_list
 from taskyard.stores.sqlite.transaction import SqliteTransaction
@@ -25,28 +25,21 @@ def remove_owned_events(transaction: SqliteTransaction, workspace: str, owners: 
     found = list(transaction.connection.execute(SQL["doomed_log"], wanted))
     if found:
         first = found[-1][0]
-        transaction.write("write_pruned", [(workspace, _last_number(transaction, first, workspace, owners))])
+        body = transaction.connection.execute(SQL["log_body"], (first,)).get
+        last = last_number_of(log_number(first), body, owners[log_number(first)])
+        transaction.write("write_pruned", [(workspace, last)])
     gone: list[int] = []
     fewer: list[tuple[int, int]] = []
     for first, number, live, loose in found:
         left = live - len(owners[log_number(first)])
         if not left and not loose:
             gone.append(first)
-        elif 2 * left > number:
+        elif 4 * left > number:
             fewer.append((first, left))
         else:
             _keep_living(transaction, first, workspace, owners[log_number(first)])
     _remove_rows(transaction, gone)
     transaction.write("write_log_live", fewer)
-
-
-def _last_number(transaction: SqliteTransaction, first: int, workspace: str, owners: Owners) -> int:
-    """The number of the last event in the row that is of one of the owners."""
-    body = transaction.connection.execute(SQL["log_body"], (first,)).get
-    number = log_number(first)
-    doomed = owners[number]
-    latest_first = reversed(decode_row(number, workspace, body))
-    return next((stored.seq for stored in latest_first if owner_of(stored.event) in doomed), 0)
 
 
 def _keep_living(transaction: SqliteTransaction, first: int, workspace: str, doomed: set[str]) -> None:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import compress
 from typing import NamedTuple
 
-from taskyard.core.task import DagId, TaskId
+from taskyard.core.task import FINAL, DagId, TaskId
 from taskyard.stores.sqlite.log.log_reads import numbers_in
 from taskyard.stores.sqlite.log.log_removal import remove_owned_events
 from taskyard.stores.sqlite.statements import SQL, json_list
 from taskyard.stores.sqlite.transaction import SqliteTransaction
 from taskyard.stores.sqlite.writes.moves import name_row
 
-_BY_NUMBER = ("definitions", "tags", "attempts", "held", "ready", "tasks")  # `ready` is found by `task`
-_BY_ID = ("checkpoints", "signals", "blockers_of", "edges_from", "edges_to", "outbox", "dead", "embeddings")
+_BY_NUMBER = ("definitions", "attempts", "tasks")
+_OF_THE_LIVING = ("held", "ready")  # what no final task has; `ready` is found by `task`
+_IF_ANY = ("tags", "checkpoints", "signals", "blockers_of", "edges_from", "edges_to", "outbox", "dead", "embeddings")
 
 
 class _Doomed(NamedTuple):
@@ -23,6 +25,7 @@ class _Doomed(NamedTuple):
     workspace: str
     dag_id: DagId | None
     idempotency_key: str | None
+    status: str
     log: str
 
 
@@ -36,8 +39,13 @@ def remove_tasks(transaction: SqliteTransaction, task_ids: Sequence[TaskId]) -> 
     keys = [((each.workspace, each.idempotency_key), each.seq) for each in found if each.idempotency_key is not None]
     transaction.write("remove_names", [name_row(key, seq) for key, seq in keys])
     ids, seqs = json_list(each.id for each in found), json_list(each.seq for each in found)
-    for what in _BY_ID:
-        transaction.run(f"remove_{what}", ids)
+    # Most yards have nothing at all in most of these tables.
+    filled = transaction.connection.execute(SQL["filled"]).get
+    for what in compress(_IF_ANY, filled):
+        transaction.run(f"remove_{what}", seqs if what == "tags" else ids)
+    if living := [each.seq for each in found if each.status not in FINAL]:
+        for what in _OF_THE_LIVING:
+            transaction.run(f"remove_{what}", json_list(living))
     for what in _BY_NUMBER:
         transaction.run(f"remove_{what}", seqs)
 
