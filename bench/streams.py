@@ -1,15 +1,15 @@
 """What streams cost: processor time of a server while many attempts stream tokens, and a drain beside them.
 
-    python -m bench.streams [--url sqlite:///…] [--streams 200] [--tokens 50] [--seconds 15] [--workers 4]
-                            [--readers 0] [--offered 0] [--rounds 1]
+    python -m bench.streams [--url sqlite:///…] [--streams 200] [--tokens 50] [--seconds 5] [--workers 4]
+                            [--readers 0] [--offered 0] [--rounds 10]
 
-One `taskyard serve`, and worker processes over HTTP whose handlers say so many tokens a second, in turns with handlers
-that say nothing. The figure is processor time of the server, from /proc, over the time in which all stream; that of the
-silent is taken off. With `--offered`, another worker drains so many tasks a second beside them: how many it did, and
-how soon they began. That is compared with silent attempts, which are measured twice in each round: how much the two
-differ is what chance does to the ratio. Each round also has streams of another server beside it, with a file of its
-own, which is what sharing the cores and the disk costs. Those who speak run only where a core is idle: where agents are
-on other machines, the making of tokens takes no time from the server and from who drains.
+One `taskyard serve`, and worker processes over HTTP whose handlers say so many tokens a second and nothing in turns,
+each for some seconds: the speed of a shared machine moves within a minute. The figure is processor time of the
+server, from /proc, while all speak; that of the silent is taken off. With `--offered`, another worker drains so many
+tasks a second beside them: how many it did, and how soon they began. How much half of the silent windows differ from
+the other half is what chance does to the ratio. The same is measured beside streams of another server, with a file of
+its own, which is what sharing the cores and the disk costs. Those who speak run only where a core is idle: where agents
+are on other machines, the making of tokens takes no time from the server and from who drains.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import tempfile
 import time
 from collections.abc import Generator
 from contextlib import AsyncExitStack, contextmanager
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -35,6 +36,7 @@ from taskyard.app import Yard
 from taskyard.client.streams import MOST_FOLLOWED
 
 TOKEN = "token "
+SETTLING = 1.0  # seconds of each window in which what was said or kept back before still counts
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -55,39 +57,52 @@ def serving(url: str, port: int) -> Generator[int]:
         process.wait(20)
 
 
-class Round(NamedTuple):
+class Window(NamedTuple):
+    """Some seconds in which attempts either speak or are silent."""
+
     share: float  # of a core, that the server used
-    waits: list[float]  # ms until each task began that was drained beside it; empty: none was offered
+    waits: list[float]  # ms until each task began that was drained in it; empty: none was offered
 
 
-async def speak(url: str, streams: int, rate: float, seconds: float) -> None:
-    """A worker process: so many attempts at once, each with so many tokens a second; 0: silent."""
+def speaks(at: float, turn: float) -> bool:
+    """Whether attempts speak at this time, in seconds: all processes agree by their clock."""
+    return int(at / turn) % 2 == 1
+
+
+async def speak(url: str, streams: int, rate: float, seconds: float, turn: float) -> None:
+    """A worker process: so many attempts at once, each with so many tokens a second when it is time to speak."""
     run_when_idle()
     agent = taskyard.Agent("speaker", max_concurrent_tasks=streams)
 
     @agent.handles("speak")
     async def handle(task: taskyard.Context) -> None:
-        began, said = time.monotonic(), 0
-        while (passed := time.monotonic() - began) < seconds:
-            # What is due by the clock: a worker that is late makes up for it, so that the rate is the one asked for.
-            for _ in range(int(passed * rate) - said):
-                await task.stream(TOKEN)
-                said += 1
-            await asyncio.sleep(1 / rate if rate else 0.5)
+        until = time.time() + seconds
+        while (now := time.time()) < until:
+            if not speaks(now, turn):
+                await asyncio.sleep(turn - now % turn)
+                continue
+            began, said = now, 0
+            while speaks(now := time.time(), turn) and now < until:
+                # What is due by the clock: a worker that is late makes up for it, so the rate is the one asked for.
+                for _ in range(int((now - began) * rate) - said):
+                    await task.stream(TOKEN)
+                    said += 1
+                await asyncio.sleep(1 / rate)
 
     async with taskyard.connect(url) as yard:
         await yard.drain(agent)
 
 
 async def echo(url: str, seconds: float) -> None:
-    """A worker process that drains, and prints how long each task had waited, in milliseconds."""
-    agent, waits = taskyard.Agent("echo", max_concurrent_tasks=20), list[float]()
+    """A worker process that drains, and prints when each task was put in and how many milliseconds it had waited."""
+    agent, waits = taskyard.Agent("echo", max_concurrent_tasks=20), list[tuple[float, float]]()
 
     async with taskyard.connect(url) as yard:
 
         @agent.handles("echo")
         async def handle(task: taskyard.Context) -> None:
-            waits.append((yard.now() - task.task.created_at) / 1_000)
+            created = task.task.created_at
+            waits.append((created / 1e6, (yard.now() - created) / 1_000))
 
         working = asyncio.create_task(yard.work(agent))
         await asyncio.sleep(seconds)
@@ -111,15 +126,15 @@ async def follow(yard: Yard, task_id: str) -> int:
     return sum([len(chunk.text) async for chunk in yard.streams.follow(task_id)])
 
 
-async def one_round(url: str, pid: int, asked: argparse.Namespace, rate: float, elsewhere: str | None = None) -> Round:
-    """Attempts that say so much, on this server or on another one; what is measured is this one."""
-    spoken = elsewhere or url
+async def measured(url: str, pid: int, asked: argparse.Namespace, spoken: str) -> dict[bool, list[Window]]:
+    """What this server does while attempts, its own or another's, are silent (False) and while they speak, in turns."""
     async with taskyard.connect(url) as yard, taskyard.connect(spoken) as of_speakers, AsyncExitStack() as connected:
         tasks = [await of_speakers.enqueue("speak") for _ in range(asked.streams)]
-        each = asked.streams // asked.workers
-        words = [sys.executable, "-m", "bench.streams", "--speak", spoken, str(each), str(rate), str(asked.seconds + 8)]
+        each, seconds = asked.streams // asked.workers, 2 * asked.rounds * asked.seconds
+        given = (spoken, str(each), str(asked.tokens), str(seconds + 2 * asked.seconds + 10), str(asked.seconds))
+        words = [sys.executable, "-m", "bench.streams", "--speak", *given]
         workers = [subprocess.Popen(words) for _ in range(asked.workers)]  # noqa: ASYNC220
-        followed = tasks[: asked.readers if rate else 0]
+        followed = tasks[: asked.readers]
         # Each connection with as many streams as one client follows by answers that stay open.
         lines = [await connected.enter_async_context(taskyard.connect(spoken)) for _ in followed[::MOST_FOLLOWED]]
         readers = [
@@ -128,35 +143,45 @@ async def one_round(url: str, pid: int, asked: argparse.Namespace, rate: float, 
         try:
             while (await of_speakers.tasks.count()).counts["running"] < each * asked.workers:  # noqa: ASYNC110 - they are others
                 await asyncio.sleep(0.2)
-            await asyncio.sleep(2)
-            waits: list[float] = []
-            began, before = time.monotonic(), processor_time(pid)
-            if asked.offered:
-                echoing = [sys.executable, "-m", "bench.streams", "--echo", url, str(asked.seconds + 3)]
-                draining = subprocess.Popen(echoing, stdout=subprocess.PIPE)  # noqa: ASYNC220
-                await asyncio.sleep(1.5)
-                began, before = time.monotonic(), processor_time(pid)
-                await offer(yard, asked.offered, asked.seconds)
-                used = (processor_time(pid) - before) / (time.monotonic() - began)
-                told, _ = await asyncio.to_thread(draining.communicate)
-                waits = json.loads(told)
-            else:
-                await asyncio.sleep(asked.seconds)
-                used = (processor_time(pid) - before) / (time.monotonic() - began)
+            windows = await beside(url, yard, pid, asked)
         finally:
             for worker in workers:
                 await asyncio.to_thread(worker.wait)
         for reader in readers:
             assert await reader > 0
-        if rate:
-            chunks = [chunk async for chunk in of_speakers.streams.follow(tasks[0].id)]
-            said = sum(len(chunk.text) for chunk in chunks) / len(TOKEN) / (asked.seconds + 8)
-            print(f"  one stream: {len(chunks)} chunks, {said:.0f} tokens a second")
-        return Round(used, waits)
+        chunks = [chunk async for chunk in of_speakers.streams.follow(tasks[0].id)]
+        said = sum(len(chunk.text) for chunk in chunks) / len(TOKEN) / (seconds / 2 + asked.seconds + 5)
+        print(f"  one stream: {len(chunks)} chunks, about {said:.0f} tokens a second while it spoke")
+        return windows
+
+
+async def beside(url: str, yard: Yard, pid: int, asked: argparse.Namespace) -> dict[bool, list[Window]]:
+    """Windows in turns, the first of them silent."""
+    turn, number = asked.seconds, 2 * asked.rounds
+    first = (int(time.time() / (2 * turn)) + 1) * 2 * turn  # the start of the next silent window that is whole
+    echoing = [sys.executable, "-m", "bench.streams", "--echo", url, str(first + number * turn + 3 - time.time())]
+    draining = subprocess.Popen(echoing, stdout=subprocess.PIPE) if asked.offered else None  # noqa: ASYNC220
+    offering = asyncio.create_task(offer(yard, asked.offered, first + number * turn + 1 - time.time()))
+    used = [await _processor_time_at(first + place * turn, pid) for place in range(number + 1)]
+    await offering
+    waits: list[tuple[float, float]] = []
+    if draining is not None:
+        printed, _ = await asyncio.to_thread(draining.communicate)
+        waits = json.loads(printed)
+    windows: dict[bool, list[Window]] = {False: [], True: []}
+    for place, (before, after) in enumerate(pairwise(used)):
+        begins, ends = first + place * turn + SETTLING, first + (place + 1) * turn
+        there = [wait for at, wait in waits if begins <= at < ends]
+        windows[speaks(begins, turn)].append(Window((after - before) / turn, there))
+    return windows
+
+
+async def _processor_time_at(moment: float, pid: int) -> float:
+    await asyncio.sleep(max(0.0, moment - time.time()))
+    return processor_time(pid)
 
 
 async def main(asked: argparse.Namespace) -> None:
-    silent, again, speaking, sharing = list[Round](), list[Round](), list[Round](), list[Round]()
     with tempfile.TemporaryDirectory() as folder:
         store = asked.url or f"sqlite:///{folder}/yard.db"
         other = f"sqlite:///{folder}/elsewhere.db"
@@ -164,41 +189,38 @@ async def main(asked: argparse.Namespace) -> None:
             url, elsewhere = (f"http://127.0.0.1:{asked.port + more}" for more in (0, 1))
             await ready(url)
             await ready(elsewhere)
-            for _ in range(asked.rounds):
-                silent.append(await one_round(url, pid, asked, 0))
-                speaking.append(await one_round(url, pid, asked, asked.tokens))
-                if asked.offered:
-                    again.append(await one_round(url, pid, asked, 0))
-                    sharing.append(await one_round(url, pid, asked, asked.tokens, elsewhere))
+            here = await measured(url, pid, asked, url)
+            there = await measured(url, pid, asked, elsewhere) if asked.offered else None
     print(f"{asked.streams} attempts, {asked.workers} workers, {asked.readers} readers, {asked.tokens} tokens a second")
-    with_, without = (median(each.share for each in rounds) for rounds in (speaking, silent + again))
+    with_, without = (median(each.share for each in here[is_loud]) for is_loud in (True, False))
     print(f"  server, of a core: {with_:.3f}; silent attempts: {without:.3f}; streams: {with_ - without:.3f}")
-    if asked.offered:
-        measured = {
-            "silent attempts": silent,
-            "silent attempts again": again,
-            "streams": speaking,
-            "streams of another server": sharing,
-        }
-        for name, rounds in measured.items():
-            show_drain(name, rounds, asked.seconds)
-        first, second, beside, shared = (second_by_second(rounds, asked.seconds) for rounds in measured.values())
-        for name, figure in (("p99 of all", pooled), ("p99 of a usual second", typical)):
-            print(f"  {name}, beside streams: {ratio(beside, first + second, figure)}")
-            print(f"  {name}, beside streams of another server: {ratio(shared, first + second, figure)}")
-            print(f"  {name}, beside silent attempts again: {ratio(second, first, figure)}")
+    if there is not None:
+        show(asked, "streams", here)
+        show(asked, "streams of another server", there)
 
 
-def show_drain(name: str, rounds: list[Round], seconds: float) -> None:
-    waits = [wait for each in rounds for wait in each.waits]
+def show(asked: argparse.Namespace, name: str, windows: dict[bool, list[Window]]) -> None:
+    """The drain beside silent attempts and beside those that speak, and what chance does to such a ratio."""
+    silent, loud = windows[False], windows[True]
+    show_drain("silent attempts", silent, asked.seconds - SETTLING)
+    show_drain(name, loud, asked.seconds - SETTLING)
+    quiet, beside = second_by_second(silent, asked.seconds), second_by_second(loud, asked.seconds)
+    for figure_name, figure in (("p99 of all", pooled), ("p99 of a usual second", typical)):
+        print(f"  {figure_name}, beside {name}: {ratio(beside, quiet, figure)}")
+        even, odd = (second_by_second(silent[place::2], asked.seconds) for place in (0, 1))
+        print(f"  {figure_name}, half of the silent windows beside the other half: {ratio(odd, even, figure)}")
+
+
+def show_drain(name: str, windows: list[Window], seconds: float) -> None:
+    waits = [wait for each in windows for wait in each.waits]
     half, late = (percentile(waits, share) for share in (0.5, 0.99))
-    each_p99 = ", ".join(f"{percentile(each.waits, 0.99):.1f}" for each in rounds)
-    rate = len(waits) / len(rounds) / seconds
+    each_p99 = ", ".join(f"{percentile(each.waits, 0.99):.1f}" for each in windows)
+    rate = len(waits) / len(windows) / seconds
     print(f"  beside {name}: {rate:.0f} a second, begun after {half:.1f} ms, p99 {late:.1f} ms ({each_p99})")
 
 
-def second_by_second(rounds: list[Round], seconds: float) -> list[Block]:
-    return [block for each in rounds for block in blocks(each.waits, seconds)]
+def second_by_second(windows: list[Window], seconds: float) -> list[Block]:
+    return [block for each in windows for block in blocks(each.waits, seconds - SETTLING)]
 
 
 async def ready(url: str, token: str | None = None) -> None:
@@ -214,7 +236,7 @@ async def ready(url: str, token: str | None = None) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--speak"]:
-        asyncio.run(speak(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]), float(sys.argv[5])))
+        asyncio.run(speak(sys.argv[2], int(sys.argv[3]), *map(float, sys.argv[4:7])))
         sys.exit()
     if sys.argv[1:2] == ["--echo"]:
         asyncio.run(echo(sys.argv[2], float(sys.argv[3])))
@@ -224,9 +246,9 @@ if __name__ == "__main__":
     parser.add_argument("--port", type=int, default=18_217)
     parser.add_argument("--streams", type=int, default=200)
     parser.add_argument("--tokens", type=float, default=50)
-    parser.add_argument("--seconds", type=float, default=15)
+    parser.add_argument("--seconds", type=float, default=5, help="length of a window")
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--readers", type=int, default=0)
     parser.add_argument("--offered", type=float, default=0)
-    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=10, help="windows in which attempts speak")
     asyncio.run(main(parser.parse_args()))

@@ -41,6 +41,39 @@ async def test_a_handler_that_blocks_the_loop_for_three_lease_times_keeps_its_le
     assert (details.result, len(details.attempts)) == ("still mine", 1)
 
 
+async def test_what_is_drained_keeps_its_lease_and_is_heard_of_no_longer_than_it_runs(yard: Yard) -> None:
+    agent = Agent("worker")
+
+    @agent.handles("long")
+    async def long(task: Context) -> str:
+        await asyncio.sleep(5)  # more than two lease times
+        return "still mine"
+
+    task = await yard.enqueue("long", timeouts=SHORT)
+    assert await yard.drain(agent) == 1
+
+    details = await yard.get(task.id)
+    assert (details.result, len(details.attempts)) == ("still mine", 1)
+    assert [each.id for each in await yard.runtimes.list()] == []
+
+
+async def test_what_is_drained_is_cancelled_where_it_waits(yard: Yard) -> None:
+    agent = Agent("worker")
+
+    @agent.handles("long")
+    async def long(task: Context) -> None:
+        await asyncio.Event().wait()
+
+    task = await yard.enqueue("long")
+    draining = asyncio.create_task(yard.drain(agent))
+    await until(yard, task.id, Status.RUNNING)
+    await yard.cancel(task.id, "changed my mind")
+
+    async with asyncio.timeout(30):
+        assert await draining == 1
+    assert (await yard.get(task.id)).status is Status.CANCELLED
+
+
 async def test_a_cancelled_task_stops_its_handler_where_it_waits(yard: Yard) -> None:
     agent = Agent("worker")
     stopped = asyncio.Event()

@@ -136,6 +136,7 @@ class Worker:
 
     async def work_once(self) -> int:
         """Do what there is to do now, and say how many attempts that were."""
+        self._loop = asyncio.get_running_loop()
         taken = await self._claim(self._agent.max_concurrent_tasks)
         await self._begun()
         await self._all_ended()

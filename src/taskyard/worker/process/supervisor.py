@@ -55,32 +55,43 @@ class Supervisor:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_stopping = False
         self._over = asyncio.Event()
+        self._ended = threading.Event()  # the same for a thread that has not begun yet
+        self._starting: asyncio.TimerHandle | None = None
+        self.has_begun = False
         self._thread: threading.Thread | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._unanswered = 0  # looks at the handlers' loop, one after the other
 
-    def start(self) -> None:
+    def start(self, *, after: float = 0.0) -> None:
+        """Begin, at once or after some seconds: where most is over by then, a thread and a connection are spared."""
         self._handlers_loop = asyncio.get_running_loop()
         self._handlers_thread = threading.get_ident()
         if self._on_signal is not None and threading.current_thread() is threading.main_thread():
             self._signals = Signals()
         twin = twin_of(self._yard)
         if twin is None:
-            self._tasks = [asyncio.create_task(work) for work in self._keeping(self._yard)]
-        self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._supervise(twin)), name="taskyard supervisor", daemon=True
-        )
+            self._starting = self._handlers_loop.call_later(after, self._keep_leases_here)
+        self._thread = threading.Thread(target=self._run, args=(twin, after), name="taskyard supervisor", daemon=True)
         self._thread.start()
+
+    def _keep_leases_here(self) -> None:
+        self.has_begun = True
+        self._tasks = [asyncio.create_task(work) for work in self._keeping(self._yard)]
 
     async def stop(self) -> None:
         if self._signals is not None:
             self._signals.close()
+        if self._starting is not None:
+            self._starting.cancel()
         await _ended(self._tasks)
-        if self._thread is not None:
-            self._is_stopping = True
-            if self._loop is not None:
-                with suppress(RuntimeError):  # it is closed already
-                    self._loop.call_soon_threadsafe(self._over.set)
+        self._is_stopping = True
+        self._ended.set()
+        if self._loop is not None:
+            with suppress(RuntimeError):  # it is closed already
+                self._loop.call_soon_threadsafe(self._over.set)
+        if self._thread is not None and not self.has_begun:
+            self._thread.join()  # it does nothing but end
+        elif self._thread is not None:
             await asyncio.to_thread(self._thread.join)
 
     def _keeping(self, yard: Yard) -> list[Coroutine[Any, Any, None]]:
@@ -92,6 +103,11 @@ class Supervisor:
         ]
 
     # In the thread
+
+    def _run(self, twin: Yard | None, after: float) -> None:
+        if not after or not self._ended.wait(after):
+            self.has_begun = True
+            asyncio.run(self._supervise(twin))
 
     async def _supervise(self, twin: Yard | None) -> None:
         self._loop = asyncio.get_running_loop()
