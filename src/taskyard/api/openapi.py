@@ -17,7 +17,8 @@ from taskyard.definition.view import About, Closed, Flat, Hidden, Rest, WireType
 
 MODELS: dict[type, type[BaseModel]] = {}  # of every view that is part of an answer
 _LEFT_OUT = object()
-_STRICT, _OPEN = ConfigDict(extra="forbid"), ConfigDict(extra="ignore")
+# Built when the document is: a server starts without them.
+_STRICT, _OPEN = (ConfigDict(extra=extra, defer_build=True) for extra in ("forbid", "ignore"))
 
 
 class Problem(BaseModel):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache, partial
 from importlib.metadata import version
 from typing import Any
 
 from fastapi import FastAPI
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from taskyard.api.calls import DOCS
@@ -97,7 +98,7 @@ DESCRIPTION = "A durable task queue for AI agents. Errors are RFC 9457 problems 
 
 
 def application(serving: Serving) -> FastAPI:
-    app = _routed()
+    app = _routed(route for group in GROUPS for route in group.routes.router.routes)
     app.state.serving = serving
     app.state.live = Live(serving)
     problems.install(app)
@@ -119,7 +120,7 @@ async def _running(mounts: Sequence[Mount], app: ASGIApp) -> AsyncGenerator[None
         yield
 
 
-def _routed() -> FastAPI:
+def _routed(routes: Iterable[BaseRoute]) -> FastAPI:
     app = FastAPI(
         title="Taskyard",
         version=version("taskyard"),
@@ -130,16 +131,15 @@ def _routed() -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,  # a path is in the table or it is not
     )
-    for group in GROUPS:
-        # The routes as they are: the framework's own way copies them, which takes it a second.
-        app.router.routes.extend(group.routes.router.routes)
+    # The routes as they are: the framework's own way copies them, which takes it a second.
+    app.router.routes.extend(routes)
     return app
 
 
 @cache
 def document() -> dict[str, Any]:
     """The OpenAPI document, with the tokens that calls ask for: the same for every server of a process."""
-    document = _routed().openapi()
+    document = _routed(route for group in GROUPS for route in group.routes.documented()).openapi()
     document["components"]["schemas"][Problem.__name__] = Problem.model_json_schema()
     document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     document["security"] = [{"token": []}]

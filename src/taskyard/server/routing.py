@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from itertools import chain
 from typing import Annotated, Any, NamedTuple, TypeVar
 
@@ -88,10 +89,12 @@ async def created(before: str, spell: Callable[[Item], str], items: list[Item], 
 
 
 class Routes:
-    """The routes of one group of calls."""
+    """The routes of one group of calls, for serving; and the same with what they answer, for the document."""
 
     def __init__(self, group: str) -> None:
-        self.router = APIRouter(route_class=GuardedRoute, tags=[group])
+        self.router = APIRouter(route_class=GuardedRoute)
+        self._group = group
+        self._answers: list[Callable[[APIRouter], None]] = []  # each adds a route with its answers
 
     def add(
         self,
@@ -105,7 +108,15 @@ class Routes:
         """Answer a call with this handler."""
 
         def bind(handler: Handler) -> Handler:
+            # Without a shape: to make the framework's fields of it takes as long as all else of a route.
             self.router.add_api_route(
+                call.path, handler, methods=[call.method], status_code=status, response_model=None
+            )
+            self._answers.append(partial(document, handler))
+            return handler
+
+        def document(handler: Handler, router: APIRouter) -> None:
+            router.add_api_route(
                 call.path,
                 handler,
                 methods=[call.method],
@@ -116,9 +127,15 @@ class Routes:
                 responses={**_PROBLEMS, **(more or {})},
                 openapi_extra=extra,
             )
-            return handler
 
         return bind
+
+    def documented(self) -> list[BaseRoute]:
+        """The routes with what they answer."""
+        router = APIRouter(tags=[self._group])
+        for add in self._answers:
+            add(router)
+        return router.routes
 
 
 _INDEXED = 2  # names that no path leaves open: /api/tasks
