@@ -10,6 +10,7 @@ from taskyard.core.changes import (
     Count,
     Edge,
     Event,
+    Outbox,
     Output,
     RecordChange,
     Signal,
@@ -20,7 +21,7 @@ from taskyard.core.errors import EventsGone
 from taskyard.core.task import DagId, Hot
 from taskyard.core.units import Micros
 from taskyard.ledger.clock import ManualClock
-from taskyard.stores.contract import FROM_THE_OLDEST, Store
+from taskyard.stores.contract import FROM_THE_OLDEST, Embedding, Store
 from tests.stores.given import (
     ELSEWHERE,
     HERE,
@@ -184,6 +185,7 @@ async def test_a_removed_task_leaves_nothing_behind(store: Store):
         signals=(Signal(running.id, "go", "{}", "a person", store.now()),),
         edges=(Edge(running.id, kept.id, "depends"), Edge(kept.id, running.id, "depends")),
         blockers=(Blocker(running.id, 0, "signal:go"),),
+        outbox=(Outbox(HERE, "notify", running.id, "{}", store.now()),),
         records=(
             RecordChange("dag", HERE, dag_id, 0, {}),
             RecordChange("dead", HERE, "a dead letter", 0, {"task_id": running.id}),
@@ -194,6 +196,7 @@ async def test_a_removed_task_leaves_nothing_behind(store: Store):
         counts=tuple(Count(HERE, name, 1) for name in counters),
         events=(Event("dag.completed", HERE, None, dag_id, store.now(), None, None, None, None),),
     )
+    await store.keep_embeddings([Embedding(HERE, task.id, "noop", "words", (1.0, 0.0)) for task in (running, kept)])
     last = (await every_event(store))[-1].seq
     completed = (await store.load([running.id]))[running.id]
 
@@ -209,6 +212,7 @@ async def test_a_removed_task_leaves_nothing_behind(store: Store):
     assert await store.record("dag", HERE, dag_id) is None
     assert [record.id for record in await store.records("dead")] == ["of another"]
     assert (await store.graph(dag_id)).tasks == ()
+    assert await store.embedding_counts(HERE) == {"words": 1}
 
 
 async def test_the_counters_of_a_dag_whose_name_begins_alike_stay(store: Store):

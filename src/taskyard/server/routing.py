@@ -108,7 +108,7 @@ class Routes:
         """Answer a call with this handler."""
 
         def bind(handler: Handler) -> Handler:
-            # Without a shape: to make the framework's fields of it takes as long as all else of a route.
+            # Without a shape: only the document needs it, and the framework would make fields of it at every start.
             self.router.add_api_route(
                 call.path, handler, methods=[call.method], status_code=status, response_model=None
             )

@@ -1,7 +1,7 @@
 """Writes that go on to their end, also where the caller is cancelled: what may be stored is not taken back.
 
-A write is a task of its own for that, which costs the loop two more rounds: a tenth of a lone write. A task that nobody
-cancels waits for its write as it is.
+A write is a task of its own for that, which costs the loop two more rounds. A task that nobody cancels waits for its
+write as it is.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from math import isfinite
 from typing import NamedTuple
 
@@ -82,12 +83,12 @@ def needed(edges: Iterable[Edge], others: Mapping[TaskId, Hot]) -> set[TaskId]:
     return {edge.parent for edge in edges if edge.kind == "depends" and edge.child in live}
 
 
-def unneeded(tasks: Iterable[Hot], needed: Set[TaskId]) -> Doomed:
-    """What may go: a task that is needed keeps all that would go with it."""
+def unneeded(tasks: Iterable[Hot], kept: AbstractSet[TaskId]) -> Doomed:
+    """What may go: a task that is to be kept keeps all that would go with it."""
     plain, others = list[Hot](), list[Hot]()
     for hot in tasks:
         (plain if is_plain(hot) else others).append(hot)
     return Doomed(
-        [hot for hot in plain if hot.id not in needed] if needed else plain,
-        [group for group in groups(others).values() if not any(hot.id in needed for hot in group)],
+        [hot for hot in plain if hot.id not in kept] if kept else plain,
+        [group for group in groups(others).values() if not any(hot.id in kept for hot in group)],
     )

@@ -8,17 +8,16 @@ from {task}
 where task.id in (select value from json_each(?))
 
 -- name: filled
--- Which of these tables have rows at all, in the order in which the rows of tasks are removed.
-select
-  exists (select 1 from tag),
-  exists (select 1 from checkpoint),
-  exists (select 1 from signal),
-  exists (select 1 from blocker),
-  exists (select 1 from edge),
-  exists (select 1 from edge),
-  exists (select 1 from outbox),
-  exists (select 1 from record where kind = 'dead'),
-  exists (select 1 from embedding)
+-- What there is to remove at all, by the names of the statements that remove it.
+select 'tags' where exists (select 1 from tag)
+union all select 'checkpoints' where exists (select 1 from checkpoint)
+union all select 'signals' where exists (select 1 from signal)
+union all select 'blockers_of' where exists (select 1 from blocker)
+union all select 'edges_from' where exists (select 1 from edge)
+union all select 'edges_to' where exists (select 1 from edge)
+union all select 'outbox' where exists (select 1 from outbox)
+union all select 'dead' where exists (select 1 from record where kind = 'dead')
+union all select 'embeddings' where exists (select 1 from embedding)
 
 -- name: doomed_dag_events
 select number

@@ -28,7 +28,7 @@ class FileIdentity:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = str(path)  # to make one of a path takes as long as half a look
+        self._path = str(path)  # or each look would make one of it
         self._identity = self._read_identity()
 
     def check(self) -> None:

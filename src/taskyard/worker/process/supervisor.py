@@ -55,7 +55,7 @@ class Supervisor:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_stopping = False
         self._over = asyncio.Event()
-        self._ended = threading.Event()  # the same for a thread that has not begun yet
+        self._stopped = threading.Event()  # the same for a thread that has not begun yet
         self._starting: asyncio.TimerHandle | None = None
         self.has_begun = False
         self._thread: threading.Thread | None = None
@@ -85,7 +85,7 @@ class Supervisor:
             self._starting.cancel()
         await _ended(self._tasks)
         self._is_stopping = True
-        self._ended.set()
+        self._stopped.set()
         if self._loop is not None:
             with suppress(RuntimeError):  # it is closed already
                 self._loop.call_soon_threadsafe(self._over.set)
@@ -105,7 +105,7 @@ class Supervisor:
     # In the thread
 
     def _run(self, twin: Yard | None, after: float) -> None:
-        if not after or not self._ended.wait(after):
+        if not after or not self._stopped.wait(after):
             self.has_begun = True
             asyncio.run(self._supervise(twin))
 

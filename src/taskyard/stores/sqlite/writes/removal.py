@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import compress
 from typing import NamedTuple
 
 from taskyard.core.task import FINAL, DagId, TaskId
@@ -16,7 +15,6 @@ from taskyard.stores.sqlite.writes.moves import name_row
 
 _BY_NUMBER = ("definitions", "attempts", "tasks")
 _OF_THE_LIVING = ("held", "ready")  # what no final task has; `ready` is found by `task`
-_IF_ANY = ("tags", "checkpoints", "signals", "blockers_of", "edges_from", "edges_to", "outbox", "dead", "embeddings")
 
 
 class _Doomed(NamedTuple):
@@ -40,8 +38,7 @@ def remove_tasks(transaction: SqliteTransaction, task_ids: Sequence[TaskId]) -> 
     transaction.write("remove_names", [name_row(key, seq) for key, seq in keys])
     ids, seqs = json_list(each.id for each in found), json_list(each.seq for each in found)
     # Most yards have nothing at all in most of these tables.
-    filled = transaction.connection.execute(SQL["filled"]).get
-    for what in compress(_IF_ANY, filled):
+    for (what,) in list(transaction.connection.execute(SQL["filled"])):
         transaction.run(f"remove_{what}", seqs if what == "tags" else ids)
     if living := [each.seq for each in found if each.status not in FINAL]:
         for what in _OF_THE_LIVING:
