@@ -131,6 +131,14 @@ async def test_of_two_sets_of_one_batch_with_one_key_the_second_names_the_first(
     assert results[1] == Taken({"k": first.hot.id})
 
 
+async def test_of_two_sets_of_one_batch_with_one_id_the_second_names_the_first(store: Store):
+    task = await a_new_task(store)
+    first, second = await store.commit([a_set(store, tasks=(task,)), a_set(store, tasks=(task,))])
+
+    assert isinstance(first, Committed)
+    assert second == Taken({task.hot.id: task.hot.id})
+
+
 async def test_a_key_that_one_set_of_a_batch_lets_go_the_next_may_take(store: Store):
     owner, heir = await given_a_task(store, idempotency_key="k"), await a_new_task(store, idempotency_key="k")
 

@@ -44,6 +44,8 @@ for place = 1, take_number() do
     read = 0, -- members read so far, of which some wait in `members`
     members = {},
     next = 1,
+    rows = {}, -- by id, of some of the members
+    ahead = 1, -- rows that are read next
   }
 end
 
@@ -244,44 +246,36 @@ local function earliest(one, other)
   return one or other
 end
 
--- As transitions.claim. A heartbeat may have written cost, tokens and progress after the last attempt's end was
--- decided: they are not this one's.
-local function lease_to_agent(row, lane, lease, reserved)
-  local now, claim_ttl, attempt = plan.now, row[CLAIM_TTL], row[ATTEMPT] + 1
-  if claim_ttl ~= 0 then
-    claim_ttl = plan.claim_ttl or claim_ttl
-  end
-  local started = plan.start or claim_ttl == 0
-  local expires = now + (started and row[LEASE_SEC] or claim_ttl) * SECOND
+local function claim_ttl_of(row)
+  return row[CLAIM_TTL] ~= 0 and plan.claim_ttl or row[CLAIM_TTL]
+end
+
+-- What a claim does to the row: as transitions.claim. A heartbeat may have written cost, tokens and progress after the last
+-- attempt's end was decided: they are not this one's.
+local function lease_out(row, taking)
+  local now, attempt, started = plan.now, row[ATTEMPT] + 1, taking.starts
+  local expires = now + (started and row[LEASE_SEC] or claim_ttl_of(row)) * SECOND
   local limit = started and row[RUN_SEC] and now + row[RUN_SEC] * SECOND - row[RAN] or false
+  row[STATUS], row[VERSION], row[UPDATED_AT] = started and 'running' or 'claimed', row[VERSION] + 1, now
+  row[ATTEMPT], row[LEASE] = attempt, taking.lease .. '.' .. attempt
+  row[AGENT], row[AGENT_TYPE], row[TYPE_SLOT], row[RUNTIME] = plan.agent, plan.agent_type, plan.type_slot, plan.runtime
+  row[CLAIMED_AT], row[STARTED_AT], row[HEARTBEAT_AT] = now, started and now, now
+  row[LEASE_EXPIRES_AT], row[LIMIT_AT], row[DUE_AT] = expires, limit, earliest(expires, limit)
+  row[CIRCUIT], row[RESERVED], row[SPENT] = taking.lane.circuit, taking.reserved or 0, 0
+  row[TOKENS_IN], row[TOKENS_OUT], row[TOKENS_CACHED], row[PROGRESS] = 0, 0, false, false
   local lets_go = started and row[IDEMPOTENCY_KEY] and bit.band(row[TRAITS], plan.keeps_key) ~= 0
-  local said = started and plan.started or plan.claimed
-  local data = said[1] .. text(now - row[UPDATED_AT]) .. said[2]
-  write(row, {
-    STATUS, started and 'running' or 'claimed',
-    VERSION, row[VERSION] + 1,
-    UPDATED_AT, now,
-    ATTEMPT, attempt,
-    AGENT, plan.agent,
-    AGENT_TYPE, plan.agent_type,
-    TYPE_SLOT, plan.type_slot,
-    RUNTIME, plan.runtime,
-    LEASE, lease .. '.' .. attempt,
-    CLAIMED_AT, now,
-    STARTED_AT, started and now,
-    HEARTBEAT_AT, now,
-    LEASE_EXPIRES_AT, expires,
-    LIMIT_AT, limit,
-    DUE_AT, earliest(expires, limit),
-    CIRCUIT, lane.circuit,
-    RESERVED, reserved or 0,
-    SPENT, 0,
-    TOKENS_IN, 0,
-    TOKENS_OUT, 0,
-    TOKENS_CACHED, false,
-    PROGRESS, false,
-    IDEMPOTENCY_KEY, not lets_go and row[IDEMPOTENCY_KEY],
-  }, started and 'task.running' or 'task.claimed', now, data)
+  if lets_go then
+    row[IDEMPOTENCY_KEY] = false
+  end
+  return lets_go
+end
+
+local function lease_to_agent(taking)
+  local row = taking.row
+  taking.starts = plan.start or claim_ttl_of(row) == 0
+  local said = taking.starts and plan.started or plan.claimed
+  local data = said[1] .. text(plan.now - row[UPDATED_AT]) .. said[2]
+  write_change(row, lease_out, taking, taking.starts and 'task.running' or 'task.claimed', plan.now, data)
 end
 
 -- As transitions.park.
@@ -297,9 +291,24 @@ local function set_aside(row, blocker)
   block(row[ID], row[WAIT], blocker)
 end
 
+-- The row of a lane's head. With it come those behind it, twice as many each time, but not more than can be taken.
+local function row_of(head, lane)
+  local id = id_at(head.place)
+  if not lane.rows[id] then
+    local ids, last = {id}, math.min(lane.ahead, #plan.leases - #taken) - 1
+    for behind = 1, last do
+      local place = lane.members[lane.next + 2 * (behind - 1)]
+      ids[behind + 1] = place and id_at(place)
+    end
+    lane.rows, lane.ahead = fetch_all(ids), 2 * lane.ahead
+  end
+  return lane.rows[id]
+end
+
 -- Whether there is no use in looking further.
 local function meet(head)
-  local row, lane = fetch(id_at(head.place)), lanes[head.lane]
+  local lane = lanes[head.lane]
+  local row = row_of(head, lane)
   if row[EXPIRES_AT] and tonumber(row[EXPIRES_AT]) <= plan.now then
     return false -- it must not run late, though the sweep has not taken it out yet
   end
@@ -308,7 +317,7 @@ local function meet(head)
   local short = shortage(wanted)
   if not short then
     hold(wanted)
-    taken[#taken + 1] = {row, lane, plan.leases[#taken + 1], reserved}
+    taken[#taken + 1] = {row = row, lane = lane, lease = plan.leases[#taken + 1], reserved = reserved}
     lane.taken = true
   elseif parked_on(short) then
     if #parked == MOST_PARKED then
@@ -362,7 +371,7 @@ end
 
 begin(clock(plan.now), false)
 for _, each in ipairs(taken) do
-  lease_to_agent(unpack(each, 1, 4))
+  lease_to_agent(each)
 end
 for _, each in ipairs(parked) do
   set_aside(each[1], each[2])
@@ -383,7 +392,7 @@ end
 tell()
 file()
 settle_accounts()
-settle_moves()
+settle_tasks()
 for _, lane in ipairs(lanes) do
   settle_hints(lane)
 end
@@ -391,13 +400,18 @@ end
 -- of its own. The entries of the log are for scripts alone.
 return (function() -- has locals of its own: a script may have 200
   local answer, last = {'claimed', announce(), #parked}, 3
-  for _, each in ipairs(taken) do
-    local row = each[1]
+  local keys = {}
+  for place, each in ipairs(taken) do
+    keys[place] = yard .. 'definition:' .. each.row[ID]
+  end
+  local definitions = texts_at(keys)
+  for place, each in ipairs(taken) do
+    local row = each.row
     for field = 1, LAST_HELD do
       answer[last + field] = row[field] or false
     end
     answer[last + LOG], answer[last + HELD_LOG] = false, false
-    answer[last + LAST_HELD + 1] = redis.call('GET', yard .. 'definition:' .. row[ID])
+    answer[last + LAST_HELD + 1] = definitions[place]
     last = last + LAST_HELD + 1
   end
   return answer

@@ -67,7 +67,9 @@ for place, counter in ipairs(counters) do
 end
 tell()
 file()
-settle_removals()
+if after_removals then
+  after_removals()
+end
 settle_accounts()
-settle_moves()
+settle_tasks()
 return {text(now), committed and announce() or {}, answers, values}

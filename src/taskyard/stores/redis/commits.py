@@ -17,6 +17,7 @@ from taskyard.core.task import DagId
 from taskyard.core.units import Micros
 from taskyard.stores.redis import encoding
 from taskyard.stores.redis.encoding import Step, Word, to_json
+from taskyard.stores.redis.scripts import COMMIT, COMMIT_PLAIN, PLAIN_GUARDS, PLAIN_WRITES, Script
 from taskyard.stores.shared.commits.batching import Key, eased_ceilings
 from taskyard.stores.shared.commits.change_sets import owned_key
 from taskyard.stores.shared.commits.conflicts import takes_key
@@ -33,8 +34,11 @@ def moved_counters(sets: Sequence[ChangeSet]) -> list[Key]:
     return list(dict.fromkeys((count.workspace, count.name) for each in sets for count in each.counts))
 
 
-def encode_batch(sets: Sequence[ChangeSet], moved: Sequence[Key], *, now: Micros | None) -> list[str]:
-    """Encode the sets. The script answers the counters in `moved`. Without a time, the server's clock decides."""
+def encode_batch(sets: Sequence[ChangeSet], moved: Sequence[Key], *, now: Micros | None) -> tuple[Script, list[str]]:
+    """The script that lands the sets, and its arguments.
+
+    It answers the counters in `moved`. Without a time, the server's clock decides.
+    """
     texts: list[str] = []
     planned = [_set_steps(each, texts) for each in sets]
     text = _text(
@@ -48,7 +52,12 @@ def encode_batch(sets: Sequence[ChangeSet], moved: Sequence[Key], *, now: Micros
     )
     if len(text) + sum(map(len, texts)) > _MOST:
         raise InvalidInput("tasks", "must be handed in by fewer at a time: these are more than one command can carry")
-    return [text, *texts]
+    return COMMIT_PLAIN if all(map(_is_plain, planned)) else COMMIT, [text, *texts]
+
+
+def _is_plain(set_steps: Step) -> bool:
+    _, guards, writes = set_steps
+    return all(step[0] in PLAIN_GUARDS for step in guards) and all(step[0] in PLAIN_WRITES for step in writes)
 
 
 def put_aside(texts: Sequence[str], aside: list[str]) -> int:

@@ -74,16 +74,21 @@ _LEASE, _DIGEST = Attempt._fields.index("lease"), Attempt._fields.index("digest"
 _MOST = 2**53 - 1  # the largest exact number in Lua; a later time, after the year 2255, is sent as text
 
 
+# What the scripts call the place of each field, and those of the first and last that only `held:ID` has.
+FIELD_PLACES = {name.upper(): str(place) for place, name in enumerate(FIELDS, start=1)} | {
+    "FIRST_HELD": str(len(_TASK_FIELDS) + 1),
+    "LAST_HELD": str(len(FIELDS)),
+}
+
+
 def fields_script() -> str:
-    """The Lua constants for the place of each field, and the Lua functions that know which fields are stored where."""
-    names, places = ", ".join(FIELDS).upper(), ", ".join(map(str, range(1, len(FIELDS) + 1)))
+    """The Lua functions that know which fields are stored where."""
     both = [FIELDS.index(name) + 1 for name in (*HELD_TOO, *_HELD_FIELDS)]
     held_too = [f"[{FIELDS.index(name) + 1}] = true" for name in (*HELD_TOO, *_HELD_FIELDS)]
     first = len(_TASK_FIELDS) + 1
     return "\n".join(
         (
-            f"local {names} = {places}",
-            f"local FIRST_HELD, LAST_HELD, HELD_TOO = {first}, {len(FIELDS)}, {{{', '.join(held_too)}}}",
+            f"local HELD_TOO = {{{', '.join(held_too)}}}",
             _function("blank", "", f"return {{{', '.join(map(_blank, _TASK_FIELDS))}}}"),
             _function("held_of", "row", f"return {{{', '.join(f'row[{place}]' for place in both)}}}"),
             _function("overlay", "row, held", *(f"row[{place}] = held[{n}]" for n, place in enumerate(both, start=1))),

@@ -44,5 +44,5 @@ for place = 1, take_number() do
   end
   answers[place + 1] = {accepted and '1' or '0', row}
 end
-settle_moves()
+settle_tasks()
 return answers

@@ -104,7 +104,7 @@ end
 -- An event of no step: it is found again by its task, if that is there, or where it is of none, by its DAG.
 function add_other(event)
   local number, task, dag = add_event(event), event[3], event[4]
-  if task and redis.call('EXISTS', yard .. 'task:' .. task) == 1 then
+  if task and is_there(task) then
     paper(task, 'event:' .. text(number), '')
   elseif not task and dag then
     redis.call('ZADD', yard .. 'dag-log:' .. event[2] .. '\0' .. dag, text(number), text(number))
@@ -127,7 +127,7 @@ end
 function event_of(row, name, at, data)
   local dag = row[DAG_ID]
   if not dag or dag == '' then
-    dag = lone_dag(row[ID])
+    dag = OWN_DAG
   end
   return {name, row[WORKSPACE], row[ID], dag, at, row[VERSION], row[STATUS], row[ATTEMPT], data}
 end

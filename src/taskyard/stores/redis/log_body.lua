@@ -1,5 +1,6 @@
 -- The body of an entry of the log, as `log_rows.py` describes it: what is common to many events is in it once.
 
+local OWN_DAG = 0 -- stands for the DAG of a lone task
 local quoted, lone_dag, body_of
 do
 
@@ -60,12 +61,11 @@ function lone_dag(task)
   return 'dag_' .. (string.match(task, '^task_(.*)$') or task)
 end
 
--- 0 stands for the DAG of a lone task.
 local function shown_dags(events)
   local dags = column(events, 4)
   for place, event in ipairs(events) do
-    if event[3] and dags[place] == lone_dag(event[3]) then
-      dags[place] = 0
+    if dags[place] ~= OWN_DAG and event[3] and dags[place] == lone_dag(event[3]) then
+      dags[place] = OWN_DAG
     end
   end
   return dags

@@ -103,7 +103,7 @@ function steps.tasks()
       end
     end
   end
-  settle_moves()
+  settle_tasks()
 end
 
 -- Until format 4, the events of a DAG were listed by their own numbers.
@@ -164,7 +164,7 @@ function steps.events()
     places[place] = tonumber(string.match(entry[1], '^%d+')) - block * PLACES
   end
   write_entry(workspace, block, events, places)
-  in_parts('XDEL', old, ids)
+  in_parts('XDEL', ids, old)
   return 1
 end
 

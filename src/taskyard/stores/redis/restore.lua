@@ -37,7 +37,7 @@ function restoring.tasks(first, tasks)
     row[SEQ], row[LOG], row[HELD_LOG] = seq + place, {}, nil
     shape(row)
     put(row, true)
-    redis.call('SET', yard .. 'definition:' .. row[ID], ARGV[first + place - 1])
+    keep_text(yard .. 'definition:' .. row[ID], ARGV[first + place - 1])
     know_type(row[WORKSPACE], row[TYPE])
     link(row, task[2])
   end
@@ -48,7 +48,7 @@ function restoring.entry(workspace, number, owners, loose, body, tasks, dags)
   add_entry(workspace, number, owners, loose, ARGV[body])
   raise_log(number)
   for _, id in ipairs(tasks) do
-    if redis.call('EXISTS', yard .. 'task:' .. id) == 1 then
+    if is_there(id) then
       paper(id, 'event:' .. text(number), '')
     end
   end
@@ -95,5 +95,5 @@ for _, step in ipairs(steps) do
 end
 file()
 settle_accounts()
-settle_moves()
+settle_tasks()
 return {text(now), 1, announce()}

@@ -29,7 +29,7 @@ from taskyard.stores.redis.connection.server import RedisServer
 from taskyard.stores.redis.encoding import Reply, Word, or_nul
 from taskyard.stores.redis.integrity import find_problems
 from taskyard.stores.redis.queries import RedisReader
-from taskyard.stores.redis.scripts import CLAIM, COMMIT, EXTEND, RESTORE, STREAM, WRITE, Script
+from taskyard.stores.redis.scripts import CLAIM, EXTEND, RESTORE, STREAM, WRITE, Script
 from taskyard.stores.redis.transfer import dump, restore
 from taskyard.stores.shared.commits.batching import Key
 from taskyard.stores.shared.commits.change_sets import Answer, check_consistency, newly_ready
@@ -131,9 +131,8 @@ class RedisStore(Reads):
         for each in sets:
             check_consistency(each)
         moved = commits.moved_counters(sets)
-        now, written, answers, counts = await self._run(
-            COMMIT, *commits.encode_batch(sets, moved, now=self._given_time())
-        )
+        script, words = commits.encode_batch(sets, moved, now=self._given_time())
+        now, written, answers, counts = await self._run(script, *words)
         self._time.observe(Micros(int(now)))
         self._changes.written(written)
         values, refusals = dict(zip(moved, map(int, counts), strict=True)), dict(answers)

@@ -14,7 +14,7 @@ function small.touch()
       })
     end
   end
-  settle_moves()
+  settle_tasks()
 end
 
 -- The ids of these lanes; new ones are added, which makes claim plans stale.
@@ -99,7 +99,7 @@ end
 function small.keep_embeddings()
   for _ = 1, take_number() do
     local workspace, embedder, id, value = take(), take(), take(), take()
-    if redis.call('EXISTS', yard .. 'task:' .. id) == 1 then
+    if is_there(id) then
       redis.call('HSET', yard .. 'embeddings:' .. workspace .. '\0' .. embedder, id, value)
       redis.call('HSET', yard .. 'papers:' .. id, 'embedding:' .. embedder, '1')
       redis.call('SADD', yard .. 'embedders:' .. workspace, embedder)

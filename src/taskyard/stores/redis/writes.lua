@@ -18,10 +18,14 @@ end
 -- Of each row that is changed: its id, its version, and the end of the lease that it was decided on. That end must be as it
 -- was where the row was not read again after it was handed out: then no heartbeat came since.
 function guards.changes(rows)
+  local ids = {}
+  for place = 1, #rows, 3 do
+    ids[#ids + 1] = rows[place]
+  end
+  changed = fetch_all(ids)
   for place = 1, #rows, 3 do
     local id, version, seen = rows[place], rows[place + 1], rows[place + 2]
-    local row = fetch(id)
-    changed[id] = row
+    local row = changed[id]
     if not row or row[VERSION] ~= version or (seen ~= 'any' and (row[LEASE_EXPIRES_AT] or false) ~= seen) then
       return id
     end
@@ -52,7 +56,7 @@ end
 
 function guards.new(ids)
   for _, id in ipairs(ids) do
-    if redis.call('EXISTS', yard .. 'task:' .. id) == 1 then
+    if is_there(id) then
       taken[#taken + 1] = id
       taken[#taken + 1] = id
     end
@@ -102,7 +106,7 @@ local function bear(row, moved, seq, definition, event)
   shape(row)
   note_step(row, event)
   put(row, true)
-  redis.call('SET', yard .. 'definition:' .. row[ID], definition)
+  keep_text(yard .. 'definition:' .. row[ID], definition)
   know_type(row[WORKSPACE], row[TYPE])
 end
 
@@ -120,12 +124,14 @@ end
 
 function writes.edge(parent, child, kind)
   redis.call('HSET', yard .. 'papers:' .. parent, 'to:' .. child .. '\0' .. kind, '')
-  if redis.call('EXISTS', yard .. 'task:' .. child) == 1 then
+  if is_there(child) then
     redis.call('HSET', yard .. 'papers:' .. child, 'from:' .. parent .. '\0' .. kind, '')
   end
 end
 
-writes.block = block
+function writes.block(id, wait, name)
+  block(id, wait, name)
+end
 
 local function lift_from_all(name)
   local key = yard .. 'blocking:' .. name
@@ -199,7 +205,7 @@ end
 function writes.redefine(id, type, definition)
   local row = fetch(id)
   if row then
-    redis.call('SET', yard .. 'definition:' .. id, definition)
+    keep_text(yard .. 'definition:' .. id, definition)
     if row[TYPE] ~= type then
       know_type(row[WORKSPACE], type)
       write(row, {TYPE, type})
@@ -231,7 +237,7 @@ function writes.record(kind, workspace, id, version, body, of, planned_on)
       redis.call('SADD', yard .. 'records', kind .. '\0' .. workspace)
       redis.call('ZADD', yard .. 'record-ids:' .. kind .. '\0' .. workspace, 0, id)
     end
-    if of and redis.call('EXISTS', yard .. 'task:' .. of) == 1 then
+    if of and is_there(of) then
       redis.call('HSET', yard .. 'papers:' .. of, 'dead:' .. workspace .. '\0' .. id, '')
     end
   else
@@ -247,7 +253,7 @@ function writes.post(topic, of, body)
   local id = text(redis.call('HINCRBY', yard .. 'numbers', 'outbox', 1))
   redis.call('HSET', yard .. 'outbox', id, body)
   redis.call('ZADD', yard .. 'outbox:' .. topic, id, id)
-  if of and redis.call('EXISTS', yard .. 'task:' .. of) == 1 then
+  if of and is_there(of) then
     redis.call('HSET', yard .. 'papers:' .. of, 'outbox:' .. id, topic)
   end
 end
@@ -273,6 +279,8 @@ function writes.count(workspace, name, add, clear)
 end
 
 -- Removal: the task and everything that is only its own.
+
+local after_removals -- what is left to do once tasks were removed
 
 local removing = {} -- for each kind of paper, what goes with it
 
@@ -320,6 +328,7 @@ function writes.remove(id, words)
   if not row then
     return
   end
+  after_removals = settle_removals
   tell()
   file()
   for _, name in ipairs(redis.call('HKEYS', yard .. 'papers:' .. row[ID])) do

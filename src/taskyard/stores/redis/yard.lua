@@ -83,27 +83,88 @@ local function begin(now, always)
   redis.call('HSET', yard .. 'state', 'told', text(now))
 end
 
--- Many values for one command: a call takes only so many arguments.
-local function in_parts(command, key, values)
-  for first = 1, #values, 4000 do
-    redis.call(command, key, unpack(values, first, math.min(first + 3999, #values)))
+local AT_MOST = 4000 -- arguments of one command
+
+-- Many values for one command, and behind a key.
+local function in_parts(command, values, key)
+  for first = 1, #values, AT_MOST do
+    local last = math.min(first + AT_MOST - 1, #values)
+    if key then
+      redis.call(command, key, unpack(values, first, last))
+    else
+      redis.call(command, unpack(values, first, last))
+    end
   end
+end
+
+local function texts_at(keys)
+  if #keys <= AT_MOST then
+    return #keys > 0 and redis.call('MGET', unpack(keys)) or {}
+  end
+  local found = {}
+  for first = 1, #keys, AT_MOST do
+    for place, value in ipairs(redis.call('MGET', unpack(keys, first, math.min(first + AT_MOST - 1, #keys)))) do
+      found[first + place - 1] = value
+    end
+  end
+  return found
 end
 
 -- Tasks.
 
+-- What is written of tasks is gathered: one command for many keys costs a fraction of as many commands. `save_rows` writes
+-- it, at the latest when the script ends, and earlier where a task is looked at again.
+local unsaved = {} -- by id, the tasks with something gathered
+local texts, emptied = {}, {} -- key and text in turn; and keys that go
+
+local function save_rows()
+  in_parts('MSET', texts)
+  in_parts('DEL', emptied)
+  unsaved, texts, emptied = {}, {}, {}
+end
+
+local function keep_text(key, value)
+  local last = #texts
+  texts[last + 1], texts[last + 2] = key, value
+end
+
+local function is_there(id)
+  return unsaved[id] or redis.call('EXISTS', yard .. 'task:' .. id) == 1
+end
+
 -- A task is `task:ID`, and as long as an attempt holds something, `held:ID` beside it: what both have, `held` says.
 -- Without it, the row ends before the fields that only `held` has.
-local function fetch(id)
-  local found = redis.call('MGET', yard .. 'task:' .. id, yard .. 'held:' .. id)
-  local row = found[1] and cmsgpack.unpack(found[1])
+local function parse_row(id, task, held)
+  local row = task and cmsgpack.unpack(task)
   if row then
     row[ID] = id
-  end
-  if row and found[2] then
-    overlay(row, cmsgpack.unpack(found[2]))
+    if held then
+      overlay(row, cmsgpack.unpack(held))
+    end
   end
   return row
+end
+
+local function fetch(id)
+  if unsaved[id] then
+    save_rows()
+  end
+  local found = redis.call('MGET', yard .. 'task:' .. id, yard .. 'held:' .. id)
+  return parse_row(id, found[1], found[2])
+end
+
+-- The rows of these tasks, by id.
+local function fetch_all(ids)
+  save_rows()
+  local rows, keys = {}, {}
+  for place, id in ipairs(ids) do
+    keys[2 * place - 1], keys[2 * place] = yard .. 'task:' .. id, yard .. 'held:' .. id
+  end
+  local found = texts_at(keys)
+  for place, id in ipairs(ids) do
+    rows[id] = parse_row(id, found[2 * place - 1], found[2 * place])
+  end
+  return rows
 end
 
 -- A member that sorts as the task's number does, among those of one score.
@@ -115,8 +176,31 @@ local function id_at(place)
   return string.sub(place, 15)
 end
 
+-- Texts that many tasks of a script have in common, by what they are made of: to look one up is quicker than to make it.
+local lane_names, index_names = {}, {}
+
+local function ready_of(lane)
+  local name = lane_names[lane]
+  if not name then
+    name = 'ready:' .. lane
+    lane_names[lane] = name
+  end
+  return name
+end
+
 local function index_of(workspace, status, type)
-  return 'index:' .. workspace .. '\0' .. (LISTED[status] or status) .. '\0' .. type
+  local listed = LISTED[status] or status
+  local known = index_names[type]
+  if not known or known.workspace ~= workspace then
+    known = {workspace = workspace}
+    index_names[type] = known
+  end
+  local name = known[listed]
+  if not name then
+    name = 'index:' .. workspace .. '\0' .. listed .. '\0' .. type
+    known[listed] = name
+  end
+  return name
 end
 
 -- Every sorted set that the row stands in: name, then score and member.
@@ -126,7 +210,7 @@ local function places(row)
     [index_of(row[WORKSPACE], status, row[TYPE])] = {row[SEQ], row[ID]},
   }
   if status == 'ready' then
-    found['ready:' .. row[LANE]] = {row[RANK], place}
+    found[ready_of(row[LANE])] = {row[RANK], place}
   end
   if row[DUE_AT] then
     found.due = {row[DUE_AT], place}
@@ -166,15 +250,24 @@ end
 -- that has had a long member is not, so where many come at once, such a one comes first and goes again.
 local LONG = string.rep('-', 65)
 
-local held_counts = {} -- by workspace, status and type: how many more are claimed or running
+local held_counts = {} -- by type: of one workspace, by status, how many more are claimed or running
 
-local function settle_moves()
-  for name, change in pairs(held_counts) do
-    if change ~= 0 and redis.call('HINCRBY', yard .. 'held-counts', name, change) == 0 then
-      redis.call('HDEL', yard .. 'held-counts', name)
+local function settle_held_counts()
+  for type, of in pairs(held_counts) do
+    for status, change in pairs(of.counts) do
+      local name = of.workspace .. '\0' .. status .. '\0' .. type
+      if change ~= 0 and redis.call('HINCRBY', yard .. 'held-counts', name, change) == 0 then
+        redis.call('HDEL', yard .. 'held-counts', name)
+      end
     end
   end
   held_counts = {}
+end
+
+-- Write what was gathered of tasks: the last of what a script does.
+local function settle_tasks()
+  save_rows()
+  settle_held_counts()
   for name, of in pairs(moves) do
     local added, gone, last_added, last_gone = {}, {}, 0, 0
     local last, printed = nil, nil
@@ -195,16 +288,24 @@ local function settle_moves()
       added[last_added + 1], added[last_added + 2] = added[1], added[2]
       added[1], added[2], gone[last_gone + 1] = '0', LONG, LONG
     end
-    in_parts('ZADD', yard .. name, added)
-    in_parts('ZREM', yard .. name, gone)
+    in_parts('ZADD', added, yard .. name)
+    in_parts('ZREM', gone, yard .. name)
   end
   moves = {}
 end
 
 local function count_held(workspace, status, type, change)
   if HELD[status] then
-    local name = workspace .. '\0' .. status .. '\0' .. type
-    held_counts[name] = (held_counts[name] or 0) + change
+    local of = held_counts[type]
+    if of and of.workspace ~= workspace then
+      settle_held_counts()
+      of = nil
+    end
+    if not of then
+      of = {workspace = workspace, counts = {}}
+      held_counts[type] = of
+    end
+    of.counts[status] = (of.counts[status] or 0) + change
   end
 end
 
@@ -254,10 +355,10 @@ local function move_ready(row, place, status, lane, rank)
   local was, is = status == 'ready', row[STATUS] == 'ready'
   local stayed = was and is and lane == row[LANE]
   if was and not stayed then
-    move('ready:' .. lane, place, false)
+    move(ready_of(lane), place, false)
   end
   if is and not (stayed and rank == row[RANK]) then
-    move('ready:' .. row[LANE], place, row[RANK])
+    move(ready_of(row[LANE]), place, row[RANK])
   end
   if is and not stayed then
     readied[row[LANE]] = (readied[row[LANE]] or 0) + 1
@@ -330,16 +431,17 @@ end
 -- Whether an attempt holds something says which of the two keys are written. A claim and a heartbeat write `held` alone.
 local function store(row, status, is_wide)
   local was, is, id = IN_HELD[status], IN_HELD[row[STATUS]], row[ID]
+  unsaved[id] = true
   if is then
-    redis.call('SET', yard .. 'held:' .. id, cmsgpack.pack(held_of(row)))
+    keep_text(yard .. 'held:' .. id, cmsgpack.pack(held_of(row)))
   elseif was then
-    redis.call('DEL', yard .. 'held:' .. id)
+    emptied[#emptied + 1] = yard .. 'held:' .. id
   end
   row[ID] = false -- the key has it
   if not is then
-    redis.call('SET', yard .. 'task:' .. id, cmsgpack.pack(row))
+    keep_text(yard .. 'task:' .. id, cmsgpack.pack(row))
   elseif is_wide then
-    redis.call('SET', yard .. 'task:' .. id, cmsgpack.pack({unpack(row, 1, FIRST_HELD - 1)}))
+    keep_text(yard .. 'task:' .. id, cmsgpack.pack({unpack(row, 1, FIRST_HELD - 1)}))
   end
   row[ID] = id
 end
@@ -363,18 +465,24 @@ end
 
 local note_step -- of log.lua
 
--- Write what moved, field and value in turn, and nothing else: a heartbeat that came in between is not overwritten. The
--- event that tells of it is given whole, or by its name, its time and what it says; a step without a version has none.
-local function write(row, moved, event, at, data)
+-- Write what `change` does to the row, and nothing else: a heartbeat that came in between is not overwritten. Change says
+-- whether a field moved that only `task:ID` has. The event that tells of it is given whole, or by its name, its time and what
+-- it says; a step without a version has none.
+local function write_change(row, change, given, event, at, data)
   local status, type, lane, rank, dag = row[STATUS], row[TYPE], row[LANE], row[RANK], row[DAG_ID]
   local due_at, rescore_at, updated_at = row[DUE_AT], row[RESCORE_AT], row[UPDATED_AT]
   local agent, runtime, key = row[AGENT], row[RUNTIME], owned_key(row)
-  local is_wide = apply(row, moved)
+  local is_wide = change(row, given)
   shape(row)
   if event then
     note_step(row, event, at, data)
   end
   put(row, is_wide, status, type, lane, rank, dag, due_at, rescore_at, updated_at, agent, runtime, key)
+end
+
+-- Write what moved, field and value in turn.
+local function write(row, moved, event, at, data)
+  write_change(row, apply, moved, event, at, data)
 end
 
 -- What is kept with a task, each in a field of its own. Gathered, and written in one go by `file`.
@@ -392,7 +500,7 @@ end
 
 local function file()
   for id, held in pairs(papers) do
-    in_parts('HSET', yard .. 'papers:' .. id, held)
+    in_parts('HSET', held, yard .. 'papers:' .. id)
   end
   papers = {}
 end
