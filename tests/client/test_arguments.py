@@ -64,6 +64,7 @@ OTHERWISE = {
     "attempts.complete_many": "its items are values, not arguments",
     "attempts.fail_many": "its items are values, not arguments",
     "attempts.check_leases": "its items are values, not arguments",
+    "attempts.claim_marked": "it is `claim`, whose answer has the mark",
     "attempts.claim_for_runtime": "the token says for whom",
     "dags.list": "it is `dags.page` without its cursor",
     "heartbeat": "it goes out with others",

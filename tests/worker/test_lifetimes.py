@@ -16,7 +16,7 @@ from taskyard import Agent
 from taskyard.app import Yard, connect
 from taskyard.core.agent import AgentStatus
 from taskyard.core.task import Status
-from taskyard.features.tasks.views import Held
+from taskyard.features.tasks.views import MarkedClaim
 from taskyard.worker.context import Context
 from taskyard.worker.process import heartbeats
 from taskyard.worker.process.runner import FEW, Worker
@@ -158,10 +158,10 @@ async def test_a_worker_claims_a_part_of_its_slots_at_a_time_and_fills_them_all(
     slots = 210
     agent = Agent("worker", max_concurrent_tasks=slots)
     asked: list[int] = []
-    full, claim = asyncio.Event(), yard.claim
+    full, claim = asyncio.Event(), yard.attempts.claim_marked
     running = 0
 
-    async def counted(agent_id: str, *, count: int, **options: Any) -> list[Held]:
+    async def counted(agent_id: str, *, count: int, **options: Any) -> MarkedClaim:
         asked.append(count)
         return await claim(agent_id, count=count, **options)
 
@@ -173,7 +173,7 @@ async def test_a_worker_claims_a_part_of_its_slots_at_a_time_and_fills_them_all(
             full.set()
         await full.wait()
 
-    monkeypatch.setattr(yard, "claim", counted)
+    monkeypatch.setattr(yard.attempts, "claim_marked", counted)
     await yard.enqueue_many([{"type": "long"}] * slots)
     async with working(yard, agent), asyncio.timeout(20):
         await full.wait()
@@ -188,13 +188,13 @@ async def test_where_little_comes_in_little_is_asked_for_and_its_handler_comes_b
 ) -> None:
     agent = Agent("worker", max_concurrent_tasks=200)
     told: list[int | str] = []
-    waits, claim = asyncio.Event(), yard.claim
+    waits, claim = asyncio.Event(), yard.attempts.claim_marked
 
-    async def counted(agent_id: str, *, count: int, **options: Any) -> list[Held]:
+    async def counted(agent_id: str, *, count: int, **options: Any) -> MarkedClaim:
         told.append(count)
         held = await claim(agent_id, count=count, **options)
         told.append("got")
-        if not held:
+        if not held.tasks:
             waits.set()
         return held
 
@@ -202,7 +202,7 @@ async def test_where_little_comes_in_little_is_asked_for_and_its_handler_comes_b
     async def work(task: Context) -> None:
         told.append("begun")
 
-    monkeypatch.setattr(yard, "claim", counted)
+    monkeypatch.setattr(yard.attempts, "claim_marked", counted)
     async with working(yard, agent), asyncio.timeout(20):
         await waits.wait()
         await until(yard, (await yard.enqueue("work")).id, Status.COMPLETED)
@@ -245,7 +245,7 @@ async def test_what_is_cancelled_before_it_has_begun_never_begins(yard: Yard) ->
     first, second = await yard.enqueue_many([{"type": "work"}] * 2)
     worker = Worker(yard, agent)
     await worker.register()
-    assert await worker._claim(2) == 2  # pyright: ignore[reportPrivateUsage]
+    assert (await worker._claim(2))[0] == 2  # pyright: ignore[reportPrivateUsage]
     contexts = worker._contexts  # pyright: ignore[reportPrivateUsage]
     (lease,) = [lease for lease, context in contexts.items() if context.id == first.id]
     worker._heed(lease, "cancelled")  # pyright: ignore[reportPrivateUsage]
@@ -403,13 +403,13 @@ async def test_a_process_that_was_stopped_for_two_lease_times_has_its_late_compl
 async def test_what_was_claimed_begins_before_more_is_asked_for(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = Agent("worker", max_concurrent_tasks=2)
     told: list[str] = []
-    claim = yard.claim
+    claim = yard.attempts.claim_marked
 
-    async def noted(*given: Any, **named: Any) -> list[Held]:
+    async def noted(*given: Any, **named: Any) -> MarkedClaim:
         told.append("asked")
         return await claim(*given, **named)
 
-    monkeypatch.setattr(yard, "claim", noted)
+    monkeypatch.setattr(yard.attempts, "claim_marked", noted)
 
     @agent.handles("work")
     async def work(task: Context) -> None:
@@ -420,6 +420,60 @@ async def test_what_was_claimed_begins_before_more_is_asked_for(yard: Yard, monk
         await until(yard, task.id, Status.COMPLETED)
 
     assert told[:2] == ["asked", "begun"]
+
+
+async def test_a_worker_that_waits_need_not_ask_where_the_yard_stands(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = Agent("worker", poll_interval_sec=600)
+    asked: list[bool] = []
+    waits, changed = asyncio.Event(), yard.changed
+
+    async def mark() -> int:
+        asked.append(True)
+        return 0
+
+    async def noted(mark: int, timeout_sec: float) -> int:
+        waits.set()
+        return await changed(mark, timeout_sec)
+
+    @agent.handles("work")
+    async def work(task: Context) -> None: ...
+
+    monkeypatch.setattr(yard, "mark", mark)
+    monkeypatch.setattr(yard, "changed", noted)
+    async with working(yard, agent), asyncio.timeout(30):
+        await waits.wait()
+        await until(yard, (await yard.enqueue("work")).id, Status.COMPLETED)
+
+    assert not asked
+
+
+async def test_a_slot_that_comes_free_does_not_end_a_wait_that_was_not_for_slots(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = Agent("worker", max_concurrent_tasks=2)
+    waits: list[bool] = []
+    waiting, go_on = asyncio.Event(), asyncio.Event()
+
+    async def deaf(mark: int, timeout_sec: float) -> int:
+        waits.append(True)
+        waiting.set()
+        await asyncio.Event().wait()
+        return mark
+
+    @agent.handles("work")
+    async def work(task: Context) -> None:
+        await go_on.wait()
+
+    monkeypatch.setattr(yard, "changed", deaf)
+    task = await yard.enqueue("work")
+    async with working(yard, agent), asyncio.timeout(30):
+        await waiting.wait()
+        go_on.set()
+        await until(yard, task.id, Status.COMPLETED)
+
+    assert len(waits) == 1
 
 
 async def test_an_idle_worker_stops_at_once_however_seldom_it_would_look(yard: Yard) -> None:

@@ -23,7 +23,7 @@ from taskyard.features.attempts.endings.failures import Failures
 from taskyard.features.attempts.notes import Notes
 from taskyard.features.attempts.suspension import Suspension
 from taskyard.features.attempts.views import Heartbeat, HeartbeatAnswer, Receipt
-from taskyard.features.tasks.views import Held
+from taskyard.features.tasks.views import Held, MarkedClaim
 
 if TYPE_CHECKING:
     from taskyard.client.transport.connection import Connection
@@ -98,12 +98,21 @@ def _pairs(given: Arguments) -> Arguments:
     return {"leases": [{"task_id": task_id, "lease": mended(lease)} for task_id, lease in given["leases"]]}
 
 
+def _claimed_once(given: Arguments) -> Arguments:
+    return {**given, "request_id": token_hex(16)}
+
+
+def _marked(document: Any) -> MarkedClaim:
+    return MarkedClaim(read(list[Held], document["tasks"]), document["mark"])
+
+
 class RemoteClaims(Batched, Claims):
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self.outgoing = Batches(self._send_heartbeat, self._send_heartbeats)
 
     claim = claiming(Claims.claim)
+    claim_marked = over_http(Claims.claim_marked, calls.CLAIM, prepare=_claimed_once, reads=_marked)
     claim_for_runtime = claiming(Claims.claim_for_runtime)
     start = over_http(Claims.start, calls.START)
     heartbeat = in_batches(Claims.heartbeat, calls.HEARTBEAT)

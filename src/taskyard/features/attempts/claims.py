@@ -34,7 +34,7 @@ from taskyard.features.budgets.spend import reported
 from taskyard.features.budgets.views import Spent
 from taskyard.features.streams.rules import progress_entry
 from taskyard.features.streams.service import Streams
-from taskyard.features.tasks.views import Held
+from taskyard.features.tasks.views import Held, MarkedClaim
 from taskyard.ledger.ledger import Ledger, pulse
 from taskyard.stores.contract import Stale
 
@@ -80,6 +80,13 @@ class Claims:
             if held or left <= 0:
                 return held
             await self._store.changed(mark, min(left, PATIENCE), plan)
+
+    async def claim_marked(
+        self, agent_id: str, *, count: int = 1, queues: Sequence[str] | None = None, start: bool = False
+    ) -> MarkedClaim:
+        """Claim, and say where the yard stood before: for who got nothing, and waits by `changed` for more."""
+        mark = await self._ledger.mark()
+        return MarkedClaim(await self.claim(agent_id, count=count, queues=queues, start=start), mark)
 
     async def claim_for_runtime(
         self,

@@ -258,6 +258,13 @@ class Held(Task):
         self.timeouts = _timeouts(definition.claim_ttl_sec, definition.heartbeat_sec, definition.lease_sec)
 
 
+class MarkedClaim(NamedTuple):
+    """What a claim took, and where the yard stood before it."""
+
+    tasks: list[Held]
+    mark: int
+
+
 _timeouts = lru_cache(maxsize=64)(Timeouts)  # few are in use at a time
 
 

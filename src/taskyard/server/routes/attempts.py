@@ -24,7 +24,11 @@ from taskyard.server.routing import Calling, Routes, answer
 from taskyard.server.task_views import View, shown_held
 
 routes = Routes("attempts")
-CLAIMED = openapi.answer("Claimed", tasks=openapi.lists(Held, HeldAttemptTask))
+CLAIMED = openapi.answer(
+    "Claimed",
+    tasks=openapi.lists(Held, HeldAttemptTask),
+    mark=Annotated[int, About("Where the yard stood before: to wait by `/api/changed` for what came since.")],
+)
 REFUSAL: Any = openapi.answer("Refusal", error=ErrorView)
 OUTCOMES = openapi.answer(
     "Outcomes",
@@ -42,7 +46,8 @@ STEPS = openapi.answer("Steps", steps=list[StepView])
 @routes.add(calls.CLAIM, CLAIMED)
 async def claim(caller: Calling, asked: requests.ClaimTasks, view: View = None) -> Response:
     """Lease tasks, best first; with `wait_sec`, wait for some. None is an empty list."""
-    return answer({"tasks": await shown_held(caller, await claimed(caller, asked), view)})
+    mark = await caller.yard.mark()
+    return answer({"tasks": await shown_held(caller, await claimed(caller, asked), view), "mark": mark})
 
 
 async def claimed(caller: Caller, asked: requests.ClaimTasks) -> list[Held]:

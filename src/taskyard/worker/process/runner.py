@@ -81,7 +81,7 @@ class Worker:
         self.abandoned = 0  # and those of them whose handlers did not stop even then
         self._stopping = False
         self._roused = asyncio.Event()  # a slot has come free, or the end is wanted
-        self._wait: asyncio.Timeout | None = None  # for work to come in: being roused cuts it short
+        self._wait: asyncio.Timeout | None = None  # for work to come in: a stop cuts it short
 
     async def run(self) -> None:
         """Work until `stop` is called; then finish, or give back what is not finished in time."""
@@ -101,7 +101,10 @@ class Worker:
     def stop(self) -> None:
         """Take nothing new."""
         self._stopping = True
-        self._rouse()
+        self._roused.set()
+        if self._wait is not None:
+            self._wait.reschedule(0)
+            self._wait = None
 
     async def register(self) -> None:
         agent = self._agent
@@ -137,7 +140,7 @@ class Worker:
     async def work_once(self) -> int:
         """Do what there is to do now, and say how many attempts that were."""
         self._loop = asyncio.get_running_loop()
-        taken = await self._claim(self._agent.max_concurrent_tasks)
+        taken, _ = await self._claim(self._agent.max_concurrent_tasks)
         await self._begun()
         await self._all_ended()
         return taken
@@ -150,8 +153,8 @@ class Worker:
         while not self._stopping:
             free = slots - len(self._running) - len(self._taken)
             if free >= part or (free > 0 and not self._handing_in):
-                mark, wanted = await self._yard.mark(), min(free, most, AT_ONCE)
-                taken = await self._claim(wanted)
+                wanted = min(free, most, AT_ONCE)
+                taken, mark = await self._claim(wanted)
                 most = part if taken == wanted else FEW
                 if not taken:
                     # Only the wait is cut short by a stop: a claim is not, for it may have taken something.
@@ -162,11 +165,11 @@ class Worker:
                 self._roused.clear()
                 await self._roused.wait()
 
-    async def _claim(self, count: int) -> int:
-        """Take what there is, up to `count`, and begin it."""
+    async def _claim(self, count: int) -> tuple[int, int | None]:
+        """Take what there is, up to `count`, and begin it. How many, and where the yard stood before, if it said so."""
         asked = monotonic()
         try:
-            held = await self._yard.claim(
+            held, mark = await self._yard.attempts.claim_marked(
                 self.id,
                 count=min(count, AT_ONCE),
                 start=True,
@@ -174,10 +177,10 @@ class Worker:
             )
         except Unavailable as error:
             logger.warning("claim failed, will be tried again: %s", error)
-            return 0
+            return 0, None
         except NotFound:
             await self._register_again()
-            return 0
+            return 0, None
         contexts = [Context(self._yard, task, self._agent.type, self._agent.batch) for task in held]
         self._contexts.update([(context.lease, context) for context in contexts])
         self._taken += contexts
@@ -187,7 +190,7 @@ class Worker:
             self._begin_some()
             if self._taken:
                 self._beginning = asyncio.create_task(self._begin_rest())
-        return len(held)
+        return len(held), mark
 
     def _begin_some(self) -> None:
         attempt, loop = self._traced_attempt if is_on() else self._attempt, asyncio.get_running_loop()
@@ -285,7 +288,7 @@ class Worker:
         self._heartbeats.remove(lease)
         self._running.pop(lease, None)
         self._contexts.pop(lease, None)
-        self._rouse()
+        self._roused.set()
 
     def _handed_over(self, context: Context, output: Any) -> bool:
         """Whether the yard has the output, and will say what became of it: then this coroutine need not wait."""
@@ -398,8 +401,8 @@ class Worker:
         receipt = await self._yard.fail(context.id, context.lease, reason, error, **spent)
         report.failed(context, f"{reason}: {error}" if error else reason, receipt, self._yard.now, error=raised)
 
-    async def _until_changed(self, mark: int) -> None:
-        """Wait until something may have come in, or the end is wanted."""
+    async def _until_changed(self, mark: int | None) -> None:
+        """Wait until something may have come in since the mark, or the end is wanted. None: since now."""
         if self._stopping:
             return
         # In this very task: each one more would be some turns of the loop more until what came in is claimed.
@@ -407,19 +410,14 @@ class Worker:
         try:
             async with wait:
                 self._wait = wait
-                await self._yard.changed(mark, self._agent.poll_interval_sec)
+                since = await self._yard.mark() if mark is None else mark
+                await self._yard.changed(since, self._agent.poll_interval_sec)
         except Unavailable:
             pass  # the next claim says so, and is tried again
         except TimeoutError:
             if not wait.expired():
                 raise  # not ours
         finally:
-            self._wait = None
-
-    def _rouse(self) -> None:
-        self._roused.set()
-        if self._wait is not None:
-            self._wait.reschedule(0)
             self._wait = None
 
     async def _finish(self) -> None:
