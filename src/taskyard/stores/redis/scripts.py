@@ -34,7 +34,7 @@ class Script(NamedTuple):
 
 def _script(*names: str, first: str = "", only: Mapping[str, Collection[str]] | None = None) -> Script:
     """Only: of these tables, the functions that the script needs."""
-    files = ("yard", "log_body", "log", *names)
+    files = ("yard", "places", "log_body", "log", *names)
     parts = (Path(__file__).with_name(f"{name}.lua").read_text(encoding="utf-8") for name in files)
     text = _with_values("\n".join((first, fields_script(), *parts)))
     text = _without_unused(text, only or {})
