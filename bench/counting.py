@@ -103,6 +103,9 @@ def postgres_pages() -> Generator[Counted]:
         PostgresTransaction.query = query
 
 
+MISSES = "keyspace_misses"
+
+
 class _Commands:
     """What Redis has run, inside scripts and outside."""
 
@@ -115,11 +118,15 @@ class _Commands:
 
     def counts(self, *, most_rows: int) -> Counts:
         calls = {name: number - self._before.get(name, 0) for name, number in self._calls().items()}
-        return {"task rows read": Count(calls.get("get", 0), most_rows), "commands": Count(sum(calls.values()))}
+        rows = calls.pop(MISSES)
+        most = 2 * most_rows  # of each lane rows are read ahead, twice as many each time
+        return {"task rows read": Count(rows, most), "commands": Count(sum(calls.values()))}
 
     def _calls(self) -> dict[str, int]:
         told: dict[str, dict[str, int]] = self._client.info("commandstats")  # pyright: ignore[reportUnknownMemberType, reportAssignmentType]
-        return {name.removeprefix("cmdstat_"): each["calls"] for name, each in told.items()}
+        figures: dict[str, int] = self._client.info("stats")  # pyright: ignore[reportUnknownMemberType, reportAssignmentType]
+        # With the row of each task that is ready comes `held:ID`, which is not there.
+        return {name: each["calls"] for name, each in told.items()} | {MISSES: figures[MISSES]}
 
 
 def redis_commands(server: str) -> Counting:
