@@ -16,8 +16,10 @@ from taskyard.api.stream_requests import AppendOf
 from taskyard.client import streams as client_streams
 from taskyard.core.json_value import Json
 from taskyard.features.streams import rules
+from taskyard.server import request
 from taskyard.server.server import Server, served
-from taskyard.stores.turns import TURN
+from taskyard.stores import turns
+from taskyard.stores.turns import QUIET, TURN, ShortCalls
 from taskyard.yard import Yard
 from tests.server.listeners import STREAM, calling, chunks
 from tests.stores.redis.relay import Relay
@@ -251,3 +253,35 @@ async def test_many_appends_of_one_call_let_others_in(yard: Yard, server: Server
     for what in ("read", "understood"):
         in_a_row = [len(list(run)) for who, run in groupby(made) if who == what]
         assert (sum(in_a_row), max(in_a_row)) == (5 * TURN, TURN)
+
+
+async def test_patient_appends_wait_for_short_calls_however_few_they_are(yard: Yard, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(request, "PATIENCE_OF_STREAMS", 1_000_000)
+    monkeypatch.setattr(turns, "PATIENCE", 0)  # that of other calls
+    held, now = await given_a_running_task(yard), 0.0
+    calls = ShortCalls(clock=lambda: now)
+    awaited: dict[str, Json] = {"task_id": held.id, "lease": held.lease, "chunks": [{"text": "awaited"}]}
+    patient: dict[str, Json] = {**awaited, "chunks": [{"text": "patient"}], "patient": True}
+    async with served(yard, short_calls=calls) as server, calling(server) as client:
+        with calls.call():
+            appending = asyncio.create_task(client.post("/api/tasks/stream", json={"appends": [patient]}))
+            both = await client.post("/api/tasks/stream", json={"appends": [awaited, {**patient, "request_id": "b"}]})
+            assert both.json()["results"] == [{"is_full": False}] * 2  # one of them is waited for
+            for _ in range(10):
+                page = (await client.get(f"/api/tasks/{held.id}/stream")).json()
+                assert [chunk["text"] for chunk in page["chunks"]] == ["awaited", "patient"]
+            assert not appending.done()
+        now += QUIET
+        assert (await appending).json()["results"] == [{"is_full": False}]
+    stored = await yard.streams.page(held.id)
+    assert [chunk.text for chunk in stored.chunks] == ["awaited", "patient", "patient"]
+
+
+async def test_appends_are_written_though_short_calls_never_end(yard: Yard, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(request, "PATIENCE_OF_STREAMS", 0.003)
+    held, calls = await given_a_running_task(yard), ShortCalls(clock=lambda: 0.0)
+    each: dict[str, Json] = {"task_id": held.id, "lease": held.lease, "chunks": [{"text": "a"}], "patient": True}
+    async with served(yard, short_calls=calls) as server, calling(server) as client:
+        with calls.call():
+            answer = await client.post("/api/tasks/stream", json={"appends": [each]})
+    assert answer.json()["results"] == [{"is_full": False}]

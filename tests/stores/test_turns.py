@@ -7,12 +7,15 @@ from itertools import groupby
 import pytest
 
 from taskyard.stores import turns
+from taskyard.stores.shared.waiters import Waiters
 from taskyard.stores.turns import (
     FREED_AT_ONCE,
     LATELY,
     LONG_TURN,
+    QUIET,
     REST,
     ShortCalls,
+    at_rest,
     giving_way,
     in_haste,
     in_pieces,
@@ -83,12 +86,14 @@ class Hours:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 100.0
+        self.passes = 0.0  # times a second of the clock that passes while somebody rests for a second
         self.rests: list[float] = []
         let_others_go_on = asyncio.sleep
 
         async def sleep(seconds: float) -> None:
             if seconds:
                 self.rests.append(seconds)
+                self.now += self.passes * seconds
             await let_others_go_on(0)
 
         monkeypatch.setattr(turns.asyncio, "sleep", sleep)
@@ -135,3 +140,64 @@ async def test_nobody_rests_for_large_calls_or_for_those_that_were_refused(monke
     with giving_way(hours.calls):
         await hours.turn(0.004)
     assert hours.rests == []
+
+
+async def test_a_call_waits_until_short_ones_have_ended_for_a_moment(monkeypatch: pytest.MonkeyPatch):
+    hours = Hours(monkeypatch)
+    hours.passes = 1.0
+    with hours.calls.call():
+        pass
+    ended = hours.now
+    with giving_way(hours.calls, quiet=QUIET):
+        await turns.pause()
+    assert QUIET <= hours.now - ended < 2 * QUIET
+    with giving_way(hours.calls, quiet=QUIET):
+        await turns.pause()  # it is quiet already
+    assert hours.now - ended < 2 * QUIET
+
+
+async def test_a_call_waits_for_quiet_only_as_long_as_it_has_patience(monkeypatch: pytest.MonkeyPatch):
+    hours = Hours(monkeypatch)
+    with hours.calls.call(), giving_way(hours.calls, patience=0.01, quiet=QUIET):
+        await turns.pause()
+        assert sum(hours.rests) == pytest.approx(0.01, abs=0.0011)
+        hours.rests.clear()
+        await turns.pause()
+    assert hours.rests == []
+
+
+async def test_a_call_that_waits_for_a_write_is_given_way_to_once_it_goes_on():
+    calls, waiters = ShortCalls(clock=lambda: 0.0), Waiters()
+    goes_on = asyncio.Event()
+
+    async def call() -> None:
+        with calls.call():
+            await waiters.wait(waiters.mark, timeout=30)
+            await goes_on.wait()
+
+    waiting = asyncio.create_task(call())
+    while not waiters.is_awaited:  # noqa: ASYNC110 - for the other task
+        await asyncio.sleep(0)
+    assert not calls.are_under_way
+    waiters.wake()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert calls.are_under_way
+    goes_on.set()
+    await waiting
+    assert not calls.are_under_way
+
+
+async def test_a_task_that_outlives_its_call_is_not_given_way_to():
+    calls, may_end = ShortCalls(clock=lambda: 0.0), asyncio.Event()
+
+    async def go_on() -> None:
+        with at_rest():
+            await may_end.wait()
+
+    with calls.call():
+        task = asyncio.create_task(go_on())
+        await asyncio.sleep(0)
+    may_end.set()
+    await task
+    assert not calls.are_under_way

@@ -113,11 +113,13 @@ class Sink:
 
     def __init__(self) -> None:
         self.sent: list[tuple[Sequence[NewChunk], str]] = []
+        self.were_patient: list[bool] = []
         self.answers: list[StreamReceipt | Exception] = []
         self.came = asyncio.Event()
 
-    async def __call__(self, chunks: Sequence[NewChunk], /, *, request_id: str) -> StreamReceipt:
+    async def __call__(self, chunks: Sequence[NewChunk], /, *, request_id: str, patient: bool) -> StreamReceipt:
         self.sent.append((chunks, request_id))
+        self.were_patient.append(patient)
         self.came.set()
         answer = self.answers.pop(0) if self.answers else StreamReceipt(is_full=False)
         if isinstance(answer, Exception):
@@ -156,11 +158,22 @@ async def test_pieces_of_a_moment_go_out_together_and_much_at_once() -> None:
     assert len(sink.sent) == 2
 
 
+async def test_only_what_no_attempt_waits_for_lets_others_go_first() -> None:
+    sink = Sink()
+    output = AttemptOutput("task", sink, lambda: None)
+    await output.say("text", "in the background")
+    await asyncio.wait_for(sink.came.wait(), 5)
+    await output.say("text", "x" * GATHERED_BYTES)
+    await output.say("text", "before the attempt ends")
+    await output.close()
+    assert sink.were_patient == [True, False, False]
+
+
 async def test_what_is_streamed_during_a_call_waits_for_the_next_interval() -> None:
     began, may_end, calls = asyncio.Event(), asyncio.Event(), list[Sequence[NewChunk]]()
 
-    async def send(chunks: Sequence[NewChunk], /, *, request_id: str) -> StreamReceipt:
-        del request_id
+    async def send(chunks: Sequence[NewChunk], /, *, request_id: str, patient: bool) -> StreamReceipt:
+        del request_id, patient
         calls.append(chunks)
         began.set()
         await may_end.wait()

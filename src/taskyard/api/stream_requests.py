@@ -20,6 +20,9 @@ class StreamedValue(RequestBody):
 class AppendToStream(Leased):
     chunks: list[StreamedValue] = Field(min_length=1, max_length=1000)
     request_id: Name | None = Field(None, description="The same again: nothing is added twice.")
+    patient: bool = Field(
+        False, description="Nobody waits for the answer: of many appends, all patient, other calls may go first."
+    )
 
 
 class AppendOf(AppendToStream):

@@ -20,12 +20,12 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 
-from taskyard.api.calls import AT, Body, Call
+from taskyard.api.calls import APPEND_MANY, AT, Body, Call
 from taskyard.core.errors import InvalidInput, TooLarge
 from taskyard.core.json_value import Json, check_text, check_values, decode
 from taskyard.ledger.tracing import remote_parent
 from taskyard.server.access.auth import Caller, Serving, admitted, check_lease, count_items
-from taskyard.stores.turns import TURN, giving_way, in_turns, let_go
+from taskyard.stores.turns import PATIENCE_OF_STREAMS, QUIET, TURN, giving_way, in_turns, let_go
 
 LARGE = 64 << 10  # bytes from which on a body is decoded beside the loop
 LARGE_BATCH = 100  # tasks from which on a token puts in one batch at a time
@@ -192,16 +192,30 @@ def _query_parameters(dependant: Dependant) -> dict[str, Any]:
 
 @asynccontextmanager
 async def _way(asked: StrictRequest, call: Call, is_large: Callable[[], None]) -> AsyncGenerator[None]:
-    """Let a short call go. A large one gives way to short ones; those of a token that put tasks in go one at a time."""
-    if len(asked.carried(call)) <= LARGE_BATCH:
+    """Let a short call go. A large one gives way to short ones; those of a token that put tasks in go one at a time.
+
+    Appends to streams give way however few they are, where nobody waits for the answer.
+    """
+    items, short_calls = asked.carried(call), asked.serving.short_calls
+    if call is APPEND_MANY and items and all(map(_is_patient, items)):
+        is_large()
+        with giving_way(short_calls, patience=PATIENCE_OF_STREAMS, quiet=QUIET):
+            yield
+            await let_go(asked.carried(call))
+        return
+    if len(items) <= LARGE_BATCH:
         yield
         return
     is_large()
     may_flood = call.carries == "tasks" and bool(asked.state.caller.token.sealed)
     async with _turn(asked) if may_flood else nullcontext():
-        with giving_way(asked.serving.short_calls, rests=may_flood):
+        with giving_way(short_calls, rests=may_flood):
             yield
             await let_go(asked.carried(call))
+
+
+def _is_patient(append: Json) -> bool:
+    return isinstance(append, dict) and append.get("patient") is True
 
 
 def _turn(asked: StrictRequest) -> AbstractAsyncContextManager[None]:

@@ -35,7 +35,9 @@ def next_moment(now: float, phase: float = _PHASE) -> float:
 
 
 class Send(Protocol):
-    def __call__(self, chunks: Sequence[NewChunk], /, *, request_id: str) -> Awaitable[StreamReceipt]: ...
+    def __call__(
+        self, chunks: Sequence[NewChunk], /, *, request_id: str, patient: bool
+    ) -> Awaitable[StreamReceipt]: ...
 
 
 class AttemptOutput:
@@ -97,7 +99,7 @@ class AttemptOutput:
 
     async def _send_in_background(self) -> None:
         try:
-            await self.flush()
+            await self.flush(patient=True)
         except TaskyardError as error:
             logger.warning("%s: its output waits: %s", self._name, error)
         finally:
@@ -105,14 +107,15 @@ class AttemptOutput:
             if self._waiting or self._unanswered:
                 self._wait_for_the_moment()
 
-    async def flush(self) -> None:
+    async def flush(self, *, patient: bool = False) -> None:
         """Write what has gathered until now. What cannot be written is kept for the next time.
 
+        Patient: the attempt does not wait for it, so a server may let others go first.
         What is said meanwhile waits for the next moment: it would else go out in as many pieces as calls can be made.
         """
         async with self._lock:
             if self._unanswered is not None:
-                await self._send_once(*self._unanswered)
+                await self._send_once(*self._unanswered, patient=patient)
             due = len(self._waiting)
             for start in range(0, due, MOST_PIECES):
                 if self._is_closed:
@@ -121,11 +124,11 @@ class AttemptOutput:
                 batch, self._waiting = self._waiting[:number], self._waiting[number:]
                 self._unanswered = (batch, token_hex(8))
                 self._characters = 0  # of what has come since
-                await self._send_once(*self._unanswered)
+                await self._send_once(*self._unanswered, patient=patient)
 
-    async def _send_once(self, chunks: list[NewChunk], request_id: str) -> None:
+    async def _send_once(self, chunks: list[NewChunk], request_id: str, *, patient: bool) -> None:
         try:
-            receipt = await self._send(chunks, request_id=request_id)
+            receipt = await self._send(chunks, request_id=request_id, patient=patient)
         except LeaseLost:
             self._close()
             self._on_loss()

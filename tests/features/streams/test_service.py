@@ -14,7 +14,8 @@ from taskyard.features.streams import rules, service
 from taskyard.features.streams.rules import MOST_CHUNK_BYTES, NewChunk
 from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.ledger import Ledger
-from taskyard.stores.turns import TURN
+from taskyard.stores import turns
+from taskyard.stores.turns import TURN, ShortCalls, giving_way
 from taskyard.yard import Yard
 from tests.yards import claim_that, data_of, elapse, given_a_running_task
 
@@ -258,3 +259,17 @@ async def test_the_appends_of_one_call_are_one_write_and_a_bad_one_is_refused_al
     assert written == [3 * TURN]
     assert [place for place, answer in enumerate(answers) if isinstance(answer, InvalidInput)] == [2]
     assert await texts(yard, held.id) == [f"{place} " for place in range(3 * TURN)]
+
+
+async def test_the_appends_of_a_call_that_gives_way_are_written_when_no_short_call_is_under_way(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(turns, "PATIENCE", 1_000_000)
+    held, calls = await given_a_running_task(yard), ShortCalls(clock=lambda: 0.0)
+    append = {"task_id": held.id, "lease": held.lease, "chunks": [{"text": "a"}]}
+    with calls.call(), giving_way(calls):
+        appending = asyncio.create_task(yard.streams.append_many([append]))
+        for _ in range(10):
+            assert await texts(yard, held.id) == []
+    await appending
+    assert await texts(yard, held.id) == ["a"]

@@ -19,7 +19,7 @@ from taskyard.features.streams.rules import NewChunk
 from taskyard.features.streams.views import StreamedChunk, StreamPage, StreamReceipt, page_view
 from taskyard.ledger.batcher import Batcher
 from taskyard.ledger.ledger import Ledger
-from taskyard.stores.turns import in_turns
+from taskyard.stores.turns import in_turns, pause
 
 CHUNKS_AT_ONCE = 200
 MOST_WAIT = 60.0  # seconds
@@ -41,17 +41,25 @@ class Streams:
         await self._appends.close()
 
     async def append(
-        self, task_id: str, lease: str, chunks: Sequence[NewChunk], *, request_id: str | None = None
+        self,
+        task_id: str,
+        lease: str,
+        chunks: Sequence[NewChunk],
+        *,
+        request_id: str | None = None,
+        patient: bool = False,  # noqa: ARG002 - for a server, which has others to serve
     ) -> StreamReceipt:
         """Add what the attempt says to its stream. The same request id again adds nothing.
 
         An attempt has at most 8 MiB: what is more is not kept, the last chunk says so, and the attempt goes on.
+        `patient`: nobody waits for the answer. A server lets other calls go first, for a twentieth of a second at most.
         """
         return await self.add(task_id, lease, rules.entries_of(chunks), request_id)
 
     async def append_many(self, appends: Sequence[Mapping[str, Any]]) -> list[StreamReceipt | TaskyardError]:
         """The same for many attempts, each for itself. They are checked in turns, and then written together."""
         checked = await in_turns(lambda each: self._checked(**each), appends)
+        await pause()
         adding = [self._appends.ask(each) if isinstance(each, StreamAppend) else each for each in checked]
         waiting = [each for each in adding if isinstance(each, asyncio.Future)]
         if waiting:
@@ -65,7 +73,12 @@ class Streams:
         return await self._appends.ask(self._append_of(task_id, lease, entries, request_id))
 
     def _checked(
-        self, task_id: str, lease: str, chunks: Sequence[NewChunk], request_id: str | None = None
+        self,
+        task_id: str,
+        lease: str,
+        chunks: Sequence[NewChunk],
+        request_id: str | None = None,
+        patient: bool = False,  # noqa: ARG002 - as in `append`
     ) -> StreamAppend | InvalidInput:
         try:
             return self._append_of(task_id, lease, rules.entries_of(chunks), request_id)

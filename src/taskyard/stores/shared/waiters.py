@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 
+from taskyard.stores.turns import at_rest
+
 ANYTHING = None  # a write of unknown topics; and the choice of a waiter for writes of every topic
 
 
@@ -39,7 +41,7 @@ class Waiters:
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[waiting] = wanted
         try:
-            with suppress(TimeoutError):
+            with at_rest(), suppress(TimeoutError):
                 async with asyncio.timeout(timeout):
                     await waiting
         finally:
