@@ -45,14 +45,15 @@ class ShortCalls:
     def call(self) -> Generator[Callable[[], None]]:
         """Count one until this ends, or until what is given is called: where the call turns out to be large."""
         call, began = _ShortCall(self), self.clock()
-        self.join(call)
+        self._begun[call] = began
         _call.set(call)  # for `at_rest`, which does nothing once the call has ended
         try:
             yield call.end
             if not call.has_ended:
                 self._last_began = max(self._last_began, began)
         finally:
-            call.end()
+            call.has_ended = True
+            self.leave(call)
 
     def join(self, call: _ShortCall) -> None:
         self._begun[call] = self.clock()
@@ -75,27 +76,25 @@ class ShortCalls:
         return self._last_began > self.clock() - LATELY
 
 
+@dataclass(slots=True, eq=False)
 class _ShortCall:
     """A call that is counted, except while it is at rest."""
 
-    __slots__ = ("_calls", "has_ended")
-
-    def __init__(self, calls: ShortCalls) -> None:
-        self._calls = calls
-        self.has_ended = False
+    calls: ShortCalls
+    has_ended: bool = False  # or has turned out to be large
 
     def end(self) -> None:
         self.has_ended = True
-        self._calls.leave(self)
+        self.calls.leave(self)
 
     @contextmanager
     def at_rest(self) -> Generator[None]:
-        self._calls.leave(self)
+        self.calls.leave(self)
         try:
             yield
         finally:
             if not self.has_ended:  # a task that the call began may go on for longer
-                self._calls.join(self)
+                self.calls.join(self)
 
 
 _call: ContextVar[_ShortCall | None] = ContextVar("_call", default=None)
