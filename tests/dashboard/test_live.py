@@ -44,6 +44,25 @@ def test_the_list_changes_as_tasks_come_and_go(visit: Visit, yard: SyncYard):
     assert is_the_same(visit)
 
 
+def test_figures_that_the_server_had_kept_from_before_are_asked_for_again(visit: Visit, yard: SyncYard):
+    visit.open("/tasks", "Tasks")
+    kept = visit.page.request.get(f"{visit.address}/api/overview").body()
+    shown: list[bool] = []
+
+    def answer(route: Route) -> None:
+        shown.append(len(shown) < 2)
+        if shown[-1]:
+            route.fulfill(body=kept, content_type="application/json")
+        else:
+            route.continue_()
+
+    visit.page.route("**/api/overview", answer)
+    yard.enqueue("code", title="Fresh one")
+
+    expect(visit.main.get_by_role("button", name="ready 1")).to_be_visible(timeout=30_000)
+    assert shown[:3] == [True, True, False]
+
+
 def test_a_task_is_followed_while_it_is_worked_on(visit: Visit, yard: SyncYard):
     scene = given_a_scene(yard)
     visit.open(f"/tasks/{scene.running}", "Running one")

@@ -8,11 +8,11 @@ export type Series = Shapes["Series"];
 export const WINDOWS = ["1h", "6h", "24h", "7d"] as const;
 export type Window = (typeof WINDOWS)[number];
 
-/** The server keeps this for a second, so that many pages may ask for it all the time. */
+/** The server keeps this for a second or more, so that many pages may ask for it all the time. */
 export const overview = queryOptions({
   queryKey: ["overview"],
   queryFn: () => answered(api.GET("/api/overview")),
-  meta: { changesWith: () => true, pace: 1_500 },
+  meta: { changesWith: () => true, pace: 1_500, readAt: (data) => (data as Overview | undefined)?.at },
 });
 
 export function series(window: Window | "14d") {

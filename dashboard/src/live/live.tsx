@@ -13,12 +13,15 @@ declare module "@tanstack/react-query" {
     queryMeta: {
       changesWith?: (event: YardEvent) => boolean;
       pace?: number; // milliseconds that the answer is good enough for, whatever happens
+      /** When the answer was read, where the server may give one that it has kept: it is asked until it is newer than the event. */
+      readAt?: (data: unknown) => string | undefined;
     };
   }
 }
 
 const GATHER = 80; // milliseconds that events gather before the page follows
 const PACE = 1_000; // milliseconds between two rounds of asking again
+const WRITTEN_WITHIN = 1_000; // milliseconds from the time that an event names until others can read what it tells of
 
 type Handler = (events: readonly YardEvent[]) => void;
 
@@ -28,6 +31,8 @@ class Hub {
   readonly handlers = new Set<Handler>();
   private batch: YardEvent[] = [];
   private again = new Set<string>(); // queries that changed and could not be asked yet
+  private doubted = new Set<string>(); // queries that were asked, and may have got what is old
+  private newest = 0; // the latest time that an event named
   private timer: number | undefined;
   private lastRound = 0;
   private heldBack = 0;
@@ -80,23 +85,34 @@ class Hub {
 
   private round(): void {
     this.timer = undefined;
+    if (this.paused) return; // all is asked again when it goes on
     this.lastRound = Date.now();
     const events = this.batch;
     this.batch = [];
+    for (const event of events) this.newest = Math.max(this.newest, Date.parse(event.at));
     this.handlers.forEach((handler) => handler(events));
     const changed = this.client
       .getQueryCache()
       .findAll({ type: "active", predicate: (query) => this.isChanged(query, events) });
     const later = changed.filter((query) => !isAskable(query, this.lastRound));
     this.again = new Set(later.map((query) => query.queryHash));
+    this.doubted = new Set(changed.filter((query) => query.meta?.readAt).map((query) => query.queryHash));
     for (const query of changed)
       if (!later.includes(query)) void this.client.refetchQueries({ queryKey: query.queryKey, exact: true });
-    if (this.again.size > 0) this.timer = window.setTimeout(() => this.round(), PACE);
+    if (this.again.size + this.doubted.size > 0) this.timer = window.setTimeout(() => this.round(), PACE);
   }
 
   private isChanged(query: Query, events: readonly YardEvent[]): boolean {
     const concerns = query.meta?.changesWith;
-    return concerns !== undefined && (this.again.has(query.queryHash) || events.some(concerns));
+    if (concerns === undefined) return false;
+    const isOld = this.doubted.has(query.queryHash) && !this.isUpToDate(query);
+    return isOld || this.again.has(query.queryHash) || events.some(concerns);
+  }
+
+  /** Whether the answer is known to have been read after all that was heard. */
+  private isUpToDate(query: Query): boolean {
+    const readAt = query.meta?.readAt?.(query.state.data);
+    return readAt !== undefined && Date.parse(readAt) >= this.newest + WRITTEN_WITHIN;
   }
 }
 
