@@ -154,6 +154,11 @@ async def test_a_call_waits_until_short_ones_have_ended_for_a_moment(monkeypatch
     with giving_way(hours.calls, quiet=QUIET):
         await turns.pause()  # it is quiet already
     assert hours.now - ended < 2 * QUIET
+    with hours.calls.call() as is_large:
+        is_large()  # what waits itself does not make others wait
+        with giving_way(hours.calls, quiet=QUIET):
+            await turns.pause()
+    assert hours.now - ended < 2 * QUIET
 
 
 async def test_a_call_waits_for_quiet_only_as_long_as_it_has_patience(monkeypatch: pytest.MonkeyPatch):

@@ -62,6 +62,10 @@ class ShortCalls:
         if self._begun.pop(call, None) is not None:
             self._last_left = self.clock()
 
+    def drop(self, call: _ShortCall) -> None:
+        """It was none: the server has been as quiet as without it."""
+        self._begun.pop(call, None)
+
     @property
     def are_under_way(self) -> bool:
         """Whether one began a moment ago: the others wait for work or for time, and nothing here delays them."""
@@ -84,8 +88,9 @@ class _ShortCall:
     has_ended: bool = False  # or has turned out to be large
 
     def end(self) -> None:
+        """It has turned out to be large."""
         self.has_ended = True
-        self.calls.leave(self)
+        self.calls.drop(self)
 
     @contextmanager
     def at_rest(self) -> Generator[None]:
