@@ -150,6 +150,7 @@ class SyncTasks:
 class SyncAttempts:
     def __init__(self, attempts: AttemptVerbs, wait: Waits) -> None:
         self.claim_marked = wait(attempts.claim_marked)
+        self.wait_for_work = wait(attempts.wait_for_work)
         self.claim_for_runtime = wait(attempts.claim_for_runtime)
         self.heartbeat_many = wait(attempts.heartbeat_many)
         self.check_leases = wait(attempts.check_leases)

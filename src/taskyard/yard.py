@@ -173,6 +173,7 @@ class AttemptVerbs:
 
     def __init__(self, verbs: Verbs) -> None:
         self.claim_marked = verbs.claims.claim_marked
+        self.wait_for_work = verbs.claims.wait_for_work
         self.claim_for_runtime = verbs.claims.claim_for_runtime
         self.heartbeat_many = verbs.claims.heartbeat_many
         self.check_leases = verbs.claims.check_leases

@@ -64,7 +64,7 @@ OTHERWISE = {
     "attempts.complete_many": "its items are values, not arguments",
     "attempts.fail_many": "its items are values, not arguments",
     "attempts.check_leases": "its items are values, not arguments",
-    "attempts.claim_marked": "it is `claim`, whose answer has the mark",
+    "claim": "it is `attempts.claim_marked` without what that says for a wait",
     "attempts.claim_for_runtime": "the token says for whom",
     "dags.list": "it is `dags.page` without its cursor",
     "heartbeat": "it goes out with others",
@@ -75,7 +75,7 @@ OTHERWISE = {
 }
 
 ASKED_FOR = {"overview.series": {"by"}, "dags.page": {"created_by"}}  # called as what a token gives, and sent
-LEFT_OUT = {"tasks.bulk": ("ids",), "claim": ("wait_sec",)}  # ids stand alone; a claim waits in pieces
+LEFT_OUT = {"tasks.bulk": ("ids",)}  # ids stand alone
 
 
 def made(yard: Yard) -> dict[str, Callable[..., Any]]:

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from taskyard.core.agent import Budget, Period
 from taskyard.core.changes import Blocker, Limit, Spend
-from taskyard.core.claiming import PARKED_PER_CLAIM, Pace, Room, ceiling_of, cost_class, floor_of
+from taskyard.core.claiming import PARKED_PER_CLAIM, ClaimPlan, Pace, Room, ceiling_of, cost_class, floor_of
 from taskyard.core.identifiers import blocker_for
 from taskyard.core.task import DagId, Hot, Status
 from taskyard.core.units import DAY, MINUTE, Micros, MicroUsd
@@ -385,3 +386,47 @@ def test_nothing_is_taken_of_a_lane_outside_the_plan():
 )
 def test_a_part_of_the_slots_is_never_too_small_to_be_worth_a_claim(pace: Pace, slots: int, part: int):
     assert pace.part_of(slots) == part
+
+
+PROBED = a_lane(circuit=3, probe="probe:code:3")
+
+
+@pytest.mark.parametrize(
+    ("plan", "limits"),
+    [
+        (a_plan(tasks=5), ()),
+        (a_plan(tasks=5, slots=3), (free("slots:ada", held=1),)),  # both are taken, and a slot is left behind
+        (a_plan(tasks=5, type_slots=4), (free("type-slots:coder", held=1),)),
+        (a_plan(tasks=5, day_money=0), ()),  # what cannot be paid is set aside for all, and becomes ready again
+    ],
+)
+def test_a_claim_says_that_it_took_all_where_more_room_would_have_changed_nothing(
+    plan: ClaimPlan, limits: tuple[Limit, ...]
+):
+    for rows in ([], [ready()]):
+        assert Yard(rows, *limits).choose(plan).took_all
+
+
+@pytest.mark.parametrize(
+    ("plan", "limits"),
+    [
+        (a_plan(), ()),  # as many as it asked for
+        (a_plan(tasks=5, slots=1), ()),
+        (a_plan(tasks=5, slots=3), (free("slots:ada", held=4),)),
+        (a_plan(tasks=5, type_slots=1), (free("type-slots:coder", held=1),)),
+        (a_plan(tasks=5, agent_money=100), ()),
+        (a_plan(tasks=5, type_budget=Budget(MicroUsd(100), Period.DAY)), ()),
+        (a_plan(PROBED, tasks=5), ()),
+        (a_plan(PROBED, tasks=5), (free("probe:code:3", held=1),)),
+    ],
+)
+def test_a_claim_says_that_more_may_be_left_where_its_own_ceilings_may_have_kept_it_from_that(
+    plan: ClaimPlan, limits: tuple[Limit, ...]
+):
+    assert not Yard([ready()], *limits).choose(plan).took_all
+
+
+def test_a_claim_that_set_aside_as_many_as_it_may_has_not_seen_all():
+    yard = Yard([ready(key="k") for _ in range(PARKED_PER_CLAIM)], free("key:k", held=1))
+
+    assert not yard.choose(a_plan(tasks=5)).took_all

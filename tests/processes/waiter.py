@@ -17,10 +17,10 @@ async def main(url: str, agent: str) -> None:
     async with taskyard.connect(url, sweeps=False) as yard:
         changed = yard.store.changed
 
-        async def announced(mark: int, timeout: float, plan: ClaimPlan | None = None) -> int:
+        async def announced(mark: int, timeout: float, plan: ClaimPlan | None = None, *, took_all: bool = False) -> int:
             if timeout:
                 say(waiting=timeout)
-            return await changed(mark, timeout, plan)
+            return await changed(mark, timeout, plan, took_all=took_all)
 
         yard.store.changed = announced
         say(up=True)

@@ -55,7 +55,7 @@ async def test_a_claim_leaves_the_row_as_the_core_would(store: Store, clock: Man
         agent_type=plan.agent_type,
     )
     definitions = await store.definitions([task.id])
-    assert claimed == Claimed((change.after,), parked=0, definitions=(definitions[task.id],))
+    assert claimed == Claimed((change.after,), parked=0, definitions=(definitions[task.id],), took_all=False)
     assert await row_of(store, task.id) == change.after
     assert (await every_event(store))[-1].event == change.event
 
@@ -78,14 +78,14 @@ async def test_a_task_without_claim_time_is_running_at_once(store: Store):
 
 
 async def test_nothing_to_do_is_no_error(store: Store):
-    assert await take(store, await a_plan(store, tasks=5)) == Claimed((), 0)
+    assert await take(store, await a_plan(store, tasks=5)) == Claimed((), 0, took_all=True)
 
 
 async def test_a_plan_without_lanes_takes_nothing(store: Store):
     task = await given_a_task(store)
     plan = await a_plan(store, await lane_of(store, a_lane(type="another")))
 
-    assert await take(store, plan) == Claimed((), 0)
+    assert await take(store, plan) == Claimed((), 0, took_all=True)
     assert await row_of(store, task.id) == task
 
 
@@ -159,7 +159,7 @@ async def test_only_what_is_ready_is_taken(store: Store):
         await step(store, cancelling(store, await given_a_task(store))),
     ]
 
-    assert await take(store, await a_plan(store, tasks=10)) == Claimed((), 0)
+    assert await take(store, await a_plan(store, tasks=10)) == Claimed((), 0, took_all=True)
     assert await store.load(ids(busy)) == {task.id: task for task in busy}
 
 
@@ -207,7 +207,7 @@ async def test_a_task_that_changed_its_lane_is_found_in_the_new_one_only(store: 
     )
     await step(store, retry)
 
-    assert await take(store, await a_plan(store, running.lane)) == Claimed((), 0)
+    assert await take(store, await a_plan(store, running.lane)) == Claimed((), 0, took_all=True)
     assert ids((await take(store, await a_plan(store, fallback))).tasks) == [running.id]
 
 
@@ -225,7 +225,7 @@ async def test_what_is_claimed_is_not_claimed_again(store: Store):
     plan = await a_plan(store, tasks=1)
 
     assert ids((await take(store, plan)).tasks) == [task.id]
-    assert await take(store, plan) == Claimed((), 0)
+    assert await take(store, plan) == Claimed((), 0, took_all=True)
     assert await history(store, task.id) == ["task.created", "task.running"]
 
 
@@ -273,7 +273,7 @@ async def test_a_known_lane_keeps_its_id_and_makes_no_plan_stale(store: Store, o
 
     assert await store.lanes([a_lane(), a_lane()]) == [lane_id, lane_id]
     assert await other.lanes([a_lane()]) == [lane_id]
-    assert await take(store, plan) == Claimed((), 0)
+    assert await take(store, plan) == Claimed((), 0, took_all=True)
 
 
 async def test_lanes_that_differ_in_anything_are_different(store: Store):

@@ -119,7 +119,7 @@ async def test_an_agent_takes_no_more_than_its_slots(store: Store):
     by_bob = await take(store, await a_plan(store, tasks=10, slots=1, agent=BOB))
 
     assert ids(first.tasks) == ids(tasks[:3])
-    assert second == Claimed((), 0)
+    assert second == Claimed((), 0, took_all=False)
     assert ids(by_bob.tasks) == [tasks[3].id]
     assert await limit_of(store, "slots:ada") == Limit(HERE, "slots:ada", None, 3, 0)
     assert await row_of(store, tasks[4].id) == tasks[4]
@@ -149,7 +149,7 @@ async def test_a_held_key_holds_across_claims_and_agents_but_not_across_workspac
     by_bob = await take(store, await a_plan(store, agent=BOB))
     elsewhere = await take(store, await a_plan(store, workspace=ELSEWHERE))
 
-    assert by_bob == Claimed((), parked=1)
+    assert by_bob == Claimed((), parked=1, took_all=True)
     assert ids(elsewhere.tasks) == [there.id]
 
 
@@ -278,7 +278,7 @@ async def test_a_claim_that_sets_a_task_aside_leaves_the_key_it_was_up_for_to_th
     await committed(store, spends=(Spend(HERE, "key:k", -1),))
     plan = await a_plan(store)
 
-    assert await take(store, plan) == Claimed((), parked=1)
+    assert await take(store, plan) == Claimed((), parked=1, took_all=True)
 
     assert [blocker.name for blocker in await store.blockers([dear.id, waiting.id])] == [parked_by(f"dag:{dag_id}")]
     assert await row_of(store, waiting.id) == transitions.ready(waiting, now=plan.now).after
@@ -436,7 +436,7 @@ async def test_a_half_open_breaker_lets_one_probe_through(store: Store):
     again = await take(store, await a_plan(store, probed, tasks=5))
 
     assert [(task.id, task.circuit) for task in claimed.tasks] == [(first.id, 3), (unguarded.id, 0)]
-    assert again == Claimed((), 0)
+    assert again == Claimed((), 0, took_all=False)
     assert await row_of(store, second.id) == second
     await committed(store, spends=(Spend(HERE, "probe:code:3", -1),))
     assert ids((await take(store, await a_plan(store, probed))).tasks) == [second.id]

@@ -15,6 +15,7 @@ from taskyard.client.transport.batches import Batches, BatchItem
 from taskyard.client.transport.body import draft, listed, mended, parts, several
 from taskyard.client.transport.call_encoding import Arguments, Encoding, Prepare
 from taskyard.client.transport.headers import LONGEST_WAIT
+from taskyard.client.transport.long_polling import until_changed
 from taskyard.core.errors import InvalidInput, TaskyardError
 from taskyard.features.attempts.claims import Claims
 from taskyard.features.attempts.conversations import Conversations
@@ -99,11 +100,11 @@ def _pairs(given: Arguments) -> Arguments:
 
 
 def _claimed_once(given: Arguments) -> Arguments:
-    return {**given, "request_id": token_hex(16)}
+    return {**given, "request_id": given["request_id"] or token_hex(16)}
 
 
 def _marked(document: Any) -> MarkedClaim:
-    return MarkedClaim(read(list[Held], document["tasks"]), document["mark"])
+    return MarkedClaim(read(list[Held], document["tasks"]), document["mark"], document["took_all"])
 
 
 class RemoteClaims(Batched, Claims):
@@ -118,6 +119,19 @@ class RemoteClaims(Batched, Claims):
     heartbeat = in_batches(Claims.heartbeat, calls.HEARTBEAT)
     check_leases = over_http(Claims.check_leases, calls.CHECK_LEASES, prepare=_pairs)
     progress = over_http(Claims.progress, calls.PROGRESS, prepare=repeatable)
+
+    async def wait_for_work(
+        self,
+        agent_id: str,
+        mark: int,
+        timeout_sec: float,
+        *,
+        queues: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        took_all: bool = False,
+    ) -> int:
+        about = {"agent_id": agent_id, "queues": queues, "types": types, "took_all": took_all}
+        return await until_changed(self.connection, mark, timeout_sec, about)
 
     async def heartbeat_many(self, heartbeats: Sequence[Heartbeat]) -> list[HeartbeatAnswer]:
         """By hand: each is encoded as one that is sent by itself."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import asdict
-from time import monotonic
 from typing import TYPE_CHECKING, Unpack
 
 from taskyard.api import calls
 from taskyard.api.codec import read
 from taskyard.client.remote import Remote
-from taskyard.client.transport.headers import LONGEST_WAIT
+from taskyard.client.transport.long_polling import until_changed
 from taskyard.core.changes import StoredEvent
 from taskyard.core.errors import NotFound
 from taskyard.features.events.rules import EventFilter, Wanted
@@ -37,16 +36,11 @@ class RemoteEvents(Remote, Events):
 
     async def mark(self) -> int:
         """Where the yard stands: to be handed to `changed`, so that nothing written since is missed."""
-        return await self._mark(-1, 0)
+        return await until_changed(self.connection, -1, 0)
 
     async def changed(self, mark: int, timeout_sec: float) -> int:
         """Return when something may have been written since the mark, by any process, or at the time-out."""
-        until = monotonic() + timeout_sec
-        while True:
-            wait = max(0.0, min(until - monotonic(), LONGEST_WAIT))
-            now = await self._mark(mark, wait)
-            if now != mark or monotonic() >= until:
-                return now
+        return await until_changed(self.connection, mark, timeout_sec)
 
     async def events(
         self, *, after: int = 0, limit: int = EVENTS_AT_ONCE, **wanted: Unpack[Wanted]
@@ -76,10 +70,6 @@ class RemoteEvents(Remote, Events):
         return page[0]["seq"] if page else 0
 
     tail = Events.tail  # it follows the feed
-
-    async def _mark(self, mark: int, wait_sec: float) -> int:
-        answer = await self.connection.ask(calls.CHANGED, query={"mark": mark, "wait_sec": wait_sec}, wait_sec=wait_sec)
-        return answer["mark"]
 
     async def _events_of(self, task_id: str, after: int, limit: int, which: EventFilter) -> list[StoredEvent]:
         events: list[StoredEvent] = []

@@ -97,6 +97,7 @@ class Choice(NamedTuple):
     taken: list[Change]
     parked: list[tuple[Change, Blocker]]
     spends: list[Spend]
+    took_all: bool  # nothing is left that more room under the agent's own ceilings would let it take
 
 
 LimitOf = Callable[[str], Limit]
@@ -133,7 +134,8 @@ def choose(plan: ClaimPlan, rows: Mapping[LaneId, Iterator[Hot]], limit_of: Limi
             room.step_back(hot, short)
         if len(taken) == len(plan.leases):
             break
-    return Choice(taken, parked, room.spends())
+    is_cut_short = len(taken) == len(plan.leases) or len(parked) == PARKED_PER_CLAIM
+    return Choice(taken, parked, room.spends(), not is_cut_short and not room.may_be_short())
 
 
 class Room:
@@ -216,6 +218,11 @@ class Room:
             return True
         return lane.probe is not None and self._exhausted(lane.probe)
 
+    def may_be_short(self) -> bool:
+        """Whether one of the agent's own ceilings may have kept it from a task."""
+        probes = (lane.probe for lane in self._plan.lanes if lane.probe is not None)
+        return bool(self._own_money) or any(map(self._exhausted, (*self._slots, *probes)))
+
     def affordable(self) -> int | None:
         """What this agent may still reserve; a dearer task is left for others."""
         left = [left for name in self._own_money if (left := self._remaining(name)) is not None]
@@ -270,9 +277,9 @@ def own_money(plan: ClaimPlan) -> list[str]:
 
 
 def own_ceilings(plan: ClaimPlan) -> list[str]:
-    """What keeps only this agent, or its type, from taking more: where one gets room, the claim is worth repeating."""
-    planned = ceilings_of(plan)
-    return [*slots_of(plan), *(name for name in own_money(plan) if planned[name] is not None)]
+    """What keeps an agent from more, with no task parked on it: where one gets room, the claim is worth repeating."""
+    planned, probes = ceilings_of(plan), {lane.probe for lane in plan.lanes if lane.probe is not None}
+    return [*slots_of(plan), *(name for name in own_money(plan) if planned[name] is not None), *probes]
 
 
 def money_names(agent: AgentId | None, agent_type: str | None, dag_id: DagId | None, at: Micros) -> list[str]:

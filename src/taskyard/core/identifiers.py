@@ -74,12 +74,12 @@ _BLOCKERS = {kind.value: kind for kind in BlockerKind}
 _CEILINGS = {kind.value: kind for kind in CeilingKind}
 _COUNTERS = {kind.value: kind for kind in CounterKind}
 _DAG = f"{CeilingKind.DAG.value}:"
-# A ceiling of one agent or of one type keeps only them from a task, so no task is parked on it.
+# A ceiling of one agent or of one type keeps only them from a task, so no task is parked on it. A probe ends soon.
 _OWN = tuple(
     f"{kind.value}:"
     for kind in (
         *(CeilingKind.SLOTS, CeilingKind.AGENT, CeilingKind.TYPE, CeilingKind.TYPE_SLOTS),
-        *(CeilingKind.TYPE_DAY, CeilingKind.TYPE_MONTH),
+        *(CeilingKind.TYPE_DAY, CeilingKind.TYPE_MONTH, CeilingKind.PROBE),
     )
 )
 _SLOTS = (f"{CeilingKind.SLOTS.value}:", f"{CeilingKind.TYPE_SLOTS.value}:")
@@ -174,7 +174,7 @@ def ceiling_name(text: str) -> CeilingName:
 
 
 def is_own_ceiling(ceiling: str) -> bool:
-    """Whether the ceiling keeps only an agent or its type away, so that no task is parked on it."""
+    """Whether the ceiling keeps claimers away with no task parked on it: who waits is woken when it gets room."""
     return ceiling.startswith(_OWN)
 
 

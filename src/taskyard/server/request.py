@@ -92,9 +92,7 @@ class GuardedRoute(APIRoute):
         call = AT[min(self.methods or ()), self.path]  # a path that is not in the table cannot be served
         handle, bounds = direct_handler(self, super().get_route_handler()), call.bounds
         needs_body = self.body_field is not None and self.body_field.field_info.is_required()
-        may_repeat = {
-            name: get_origin(annotation) is list for name, annotation in _query_parameters(self.dependant).items()
-        }
+        may_repeat = {name: _is_list(annotation) for name, annotation in _query_parameters(self.dependant).items()}
         item = self._item(call)
 
         async def guarded(request: Request) -> Response:
@@ -188,6 +186,11 @@ def _query_parameters(dependant: Dependant) -> dict[str, Any]:
     for each in dependant.dependencies:
         found |= _query_parameters(each)
     return found
+
+
+def _is_list(annotation: Any) -> bool:
+    """Whether a parameter is a list, or one that may be left out."""
+    return list in (get_origin(annotation), *map(get_origin, get_args(annotation)))
 
 
 @asynccontextmanager

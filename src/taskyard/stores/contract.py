@@ -59,6 +59,7 @@ class Claimed(NamedTuple):
     tasks: tuple[Hot, ...]  # in the order of plan.leases: the n-th has the n-th lease
     parked: int  # tasks that the claim parked, because a key is held or a budget is spent
     definitions: tuple[Definition, ...] = ()  # of these tasks, read in the same transaction
+    took_all: bool = False  # nothing is left that more room under the agent's own ceilings would let it take
 
 
 class Extended(NamedTuple):
@@ -433,10 +434,11 @@ class Store(Protocol):
         """Return when any process may have appended to the task's stream, or any, since `mark`, or at the time-out."""
         ...
 
-    async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None) -> int:
+    async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None, *, took_all: bool = False) -> int:
         """Return when any process may have written something since `mark`, or at the time-out.
 
-        With the plan of a claim that found nothing, writes that cannot change its answer may be ignored.
+        With the plan of a claim that found nothing, writes that cannot change its answer may be ignored; also those
+        that make room under the agent's own ceilings, if the claim took all there was.
         """
         ...
 

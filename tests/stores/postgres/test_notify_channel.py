@@ -14,7 +14,7 @@ from taskyard.stores.postgres import PostgresStore
 from taskyard.stores.postgres.connection import notify_channel
 from taskyard.stores.postgres.connection.address import parse_address
 from taskyard.stores.postgres.connection.pool import LISTENER
-from taskyard.stores.postgres.connection.wake_topics import NOTHING, Wakeup
+from taskyard.stores.postgres.connection.wakeup import NOTHING, Wakeup
 from taskyard.stores.postgres.fast.claim_cursors import ClaimCursors
 from taskyard.stores.postgres.statements import statements
 from tests.stores.given import a_lane, given_a_task, lane_of

@@ -1,13 +1,14 @@
 """A task that becomes ready wakes one of those who wait for it, and not all; a dead worker's wake-up is not lost."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from taskyard.core.claiming import ClaimPlan
 from taskyard.stores.redis import RedisStore
 from tests.redis_servers import RedisServer
-from tests.stores.given import a_lane, given_a_task, lane_of
+from tests.stores.given import a_lane, given_a_task, given_tasks, lane_of
 from tests.stores.plans import a_plan, planned, take
 from tests.stores.redis.conftest import Connect
 
@@ -46,6 +47,18 @@ async def test_a_ready_task_wakes_one_of_those_who_wait_for_it(
     assert server.client().xpending(STREAM, "workers")["pending"] == 0
     for each in still:
         each.cancel()
+
+
+async def test_two_that_become_ready_at_once_wake_two_workers_who_do_not_say_how_many_they_want(
+    server: RedisServer, store: RedisStore, connect: Connect
+):
+    plan = replace(await a_plan(store), leases=())
+    waiting = [await standing(await connect(), plan) for _ in range(2)]
+    await blocked(server, 2)
+
+    await given_tasks(store, 2)
+
+    await asyncio.wait_for(asyncio.gather(*waiting), 30)
 
 
 def listening(server: RedisServer) -> int:

@@ -43,7 +43,7 @@ async def other(store: SqliteStore, path: Path, clock: ManualClock) -> AsyncIter
 
 @pytest.fixture
 async def writer(path: Path, clock: ManualClock) -> AsyncIterator[Writer]:
-    writer = Writer(path, StoreClock(clock), asyncio.get_running_loop(), lambda: None, lambda _: None)
+    writer = Writer(path, StoreClock(clock), asyncio.get_running_loop(), lambda _: None, lambda _: None)
     await writer.start()
     yield writer
     await writer.stop()

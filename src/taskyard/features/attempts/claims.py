@@ -8,7 +8,7 @@ from contextlib import suppress
 from operator import itemgetter
 from secrets import token_hex
 from time import monotonic
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
 from taskyard.core import throttle, transitions
 from taskyard.core.agent import AgentStatus, RegisteredAgent
@@ -27,7 +27,7 @@ from taskyard.features.attempts.conversations import Conversations
 from taskyard.features.attempts.endings.failure_path import receipt
 from taskyard.features.attempts.endings.failures import Failures
 from taskyard.features.attempts.handed_out import HandedOut
-from taskyard.features.attempts.planner import Planner
+from taskyard.features.attempts.planner import Planner, next_opening
 from taskyard.features.attempts.views import Heartbeat, HeartbeatAnswer, Receipt
 from taskyard.features.budgets import prices
 from taskyard.features.budgets.spend import reported
@@ -40,6 +40,14 @@ from taskyard.stores.contract import Stale
 
 PATIENCE = 5.0  # seconds a waiting claim sleeps at most before it looks again by itself
 MOST_PROGRESS = 64 * 1024  # bytes of progress that a heartbeat may carry
+
+
+class Claiming(NamedTuple):
+    """What was claimed, and what is to be known to wait for more."""
+
+    held: list[Held]
+    plan: ClaimPlan | None = None  # None: these were found, and not claimed now
+    took_all: bool = False
 
 
 class Claims:
@@ -68,25 +76,59 @@ class Claims:
         request_id: str | None = None,
     ) -> list[Held]:
         """Lease up to `count` tasks, best first. The same request id gets the same tasks and leases again."""
-        agent = AgentId(arguments.name("agent_id", agent_id))
-        stems = self._stems(agent, count, request_id)
-        if request_id is not None and (again := await self._claimed_before(agent, stems)):
-            return again
-        until = monotonic() + wait_sec
-        while True:
-            mark = await self._store.changed(-1, 0) if wait_sec else 0
-            held, plan = await self._claim_or_find(agent, stems, queues, types, start=start)
-            left = until - monotonic()
-            if held or left <= 0:
-                return held
-            await self._store.changed(mark, min(left, PATIENCE), plan)
+        claimed = await self.claim_marked(
+            agent_id,
+            count=count,
+            queues=queues,
+            types=types,
+            start=start,
+            wait_sec=wait_sec,
+            request_id=request_id,
+        )
+        return claimed.tasks
 
     async def claim_marked(
-        self, agent_id: str, *, count: int = 1, queues: Sequence[str] | None = None, start: bool = False
+        self,
+        agent_id: str,
+        *,
+        count: int = 1,
+        queues: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        start: bool = False,
+        wait_sec: float = 0,
+        request_id: str | None = None,
     ) -> MarkedClaim:
-        """Claim, and say where the yard stood before: for who got nothing, and waits by `changed` for more."""
-        mark = await self._ledger.mark()
-        return MarkedClaim(await self.claim(agent_id, count=count, queues=queues, start=start), mark)
+        """Claim, and say from where to wait for more by `wait_for_work`."""
+        agent = AgentId(arguments.name("agent_id", agent_id))
+        stems = self._stems(agent, count, request_id)
+        mark, until = await self._ledger.mark(), monotonic() + wait_sec
+        if request_id is not None and (again := await self._claimed_before(agent, stems)):
+            return MarkedClaim(again, mark, took_all=False)
+        while True:
+            held, plan, took_all = await self._claim_or_find(agent, stems, queues, types, start=start)
+            left = until - monotonic()
+            if held or left <= 0:
+                return MarkedClaim(held, mark, took_all)
+            mark = await self._store.changed(mark, min(left, PATIENCE), plan, took_all=took_all)
+
+    async def wait_for_work(
+        self,
+        agent_id: str,
+        mark: int,
+        timeout_sec: float,
+        *,
+        queues: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        took_all: bool = False,
+    ) -> int:
+        """Return when there may be something to claim that was not there at the mark, or at the time-out.
+
+        The mark, and whether the agent took all there was, are as its last claim said. Answers the new mark.
+        """
+        agent, planning = AgentId(arguments.name("agent_id", agent_id)), await self._ledger.configuration.current()
+        plan = self._plan(planning, await self._known_agent(agent, planning), (), queues, types, start=False)
+        opens = next_opening(planning, plan) - plan.now
+        return await self._store.changed(mark, min(timeout_sec, opens / SECOND), plan, took_all=took_all)
 
     async def claim_for_runtime(
         self,
@@ -144,7 +186,7 @@ class Claims:
         types: Sequence[str] | None,
         *,
         start: bool,
-    ) -> tuple[list[Held], ClaimPlan | None]:
+    ) -> Claiming:
         """Claim. If the store is lost meanwhile, look for what the claim took, and claim again only if it took nothing.
 
         A claim may wait for a standby, invisible to others, while its server dies. Only the server that follows can say
@@ -157,7 +199,7 @@ class Claims:
             try:
                 async with asyncio.timeout(within - (monotonic() - began)):
                     if found := await self._claimed_before(agent, stems):
-                        return found, None
+                        return Claiming(found)
                     return await self._claim_now(agent, stems, queues, types, start=start)
             except TimeoutError:
                 raise lost from None
@@ -170,20 +212,12 @@ class Claims:
         types: Sequence[str] | None,
         *,
         start: bool,
-    ) -> tuple[list[Held], ClaimPlan]:
-        """What was claimed, and by which plan."""
+    ) -> Claiming:
         planning = await self._ledger.configuration.current()
         await self._hear(agent_id, planning)
         while True:
-            plan = self._planner.plan(
-                planning,
-                await self._known_agent(agent_id, planning),
-                stems,
-                queues=None if queues is None else frozenset(queues),
-                types=None if types is None else frozenset(types),
-                start=start,
-                now=self._ledger.now(),
-            )
+            agent = await self._known_agent(agent_id, planning)
+            plan = self._plan(planning, agent, stems, queues, types, start=start)
             # The store refuses a plan made on what has moved since, so an empty plan must be asked about too.
             answer = await self._store.claim(plan)
             if isinstance(answer, Stale):
@@ -191,7 +225,28 @@ class Claims:
             # Where a claim set aside all that one may and took nothing, there may be something behind that.
             elif answer.tasks or answer.parked < PARKED_PER_CLAIM:
                 self._handed_out.keep(answer.tasks, self._ledger.now())
-                return await self._rows_handed_out(answer.tasks, stems, answer.definitions), plan
+                held = await self._rows_handed_out(answer.tasks, stems, answer.definitions)
+                return Claiming(held, plan, answer.took_all)
+
+    def _plan(
+        self,
+        planning: Planning,
+        agent: RegisteredAgent,
+        stems: Sequence[str],
+        queues: Sequence[str] | None,
+        types: Sequence[str] | None,
+        *,
+        start: bool,
+    ) -> ClaimPlan:
+        return self._planner.plan(
+            planning,
+            agent,
+            stems,
+            queues=None if queues is None else frozenset(queues),
+            types=None if types is None else frozenset(types),
+            start=start,
+            now=self._ledger.now(),
+        )
 
     async def _hear(self, agent_id: AgentId, planning: Planning) -> None:
         """Who asks for work is there, also where nothing comes of it."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from taskyard.core.agent import RegisteredAgent
+from taskyard.core.agent import Period, RegisteredAgent
 from taskyard.core.breaker import BreakerState
 from taskyard.core.claiming import ClaimPlan, PlannedLane
 from taskyard.core.lease import seal_stem
 from taskyard.core.planning import Planning, planned_lanes
 from taskyard.core.throttle import until_of
-from taskyard.core.units import Micros
+from taskyard.core.units import DAY, Micros
 from taskyard.ledger.configuration import Configuration
 
 FOREVER = Micros(2**62)
@@ -77,6 +77,14 @@ class Planner:
         eligible = planned_lanes(planning, lanes, agent, queues=queues, types=types, now=now)
         self._planned[wanted] = KeptPlan(planning, eligible, len(lanes), _next_move(planning, now))
         return eligible
+
+
+def next_opening(planning: Planning, plan: ClaimPlan) -> Micros:
+    """When time alone may let the agent claim more than it could by this plan."""
+    at = _next_move(planning, plan.now)
+    budget = plan.type_budget
+    is_renewed = budget.amount is not None and budget.per is not Period.EVER
+    return min(at, Micros(plan.now - plan.now % DAY + DAY)) if is_renewed else at
 
 
 def _next_move(planning: Planning, now: Micros) -> Micros:

@@ -259,10 +259,11 @@ class Held(Task):
 
 
 class MarkedClaim(NamedTuple):
-    """What a claim took, and where the yard stood before it."""
+    """What a claim took, and how to wait for more."""
 
     tasks: list[Held]
-    mark: int
+    mark: int  # where the yard stood before
+    took_all: bool  # nothing was left that more room under the agent's own limits would let it take
 
 
 _timeouts = lru_cache(maxsize=64)(Timeouts)  # few are in use at a time

@@ -16,7 +16,7 @@ from taskyard.definition.error_view import ErrorView
 from taskyard.definition.view import About
 from taskyard.features.attempts.views import Heartbeat, HeartbeatAnswer, Receipt, StepView, SuspendedView, Waited
 from taskyard.features.tasks.multica import HeldAttemptTask
-from taskyard.features.tasks.views import Held
+from taskyard.features.tasks.views import Held, MarkedClaim
 from taskyard.features.tokens.rules import Role
 from taskyard.server.access.auth import Caller, lease_refusals
 from taskyard.server.routes.tasks import TaskAt
@@ -28,6 +28,7 @@ CLAIMED = openapi.answer(
     "Claimed",
     tasks=openapi.lists(Held, HeldAttemptTask),
     mark=Annotated[int, About("Where the yard stood before: to wait by `/api/changed` for what came since.")],
+    took_all=Annotated[bool, About("Nothing was left that more room under the agent's own limits would let it take.")],
 )
 REFUSAL: Any = openapi.answer("Refusal", error=ErrorView)
 OUTCOMES = openapi.answer(
@@ -46,22 +47,22 @@ STEPS = openapi.answer("Steps", steps=list[StepView])
 @routes.add(calls.CLAIM, CLAIMED)
 async def claim(caller: Calling, asked: requests.ClaimTasks, view: View = None) -> Response:
     """Lease tasks, best first; with `wait_sec`, wait for some. None is an empty list."""
-    mark = await caller.yard.mark()
-    return answer({"tasks": await shown_held(caller, await claimed(caller, asked), view), "mark": mark})
+    held, mark, took_all = await claimed(caller, asked)
+    return answer({"tasks": await shown_held(caller, held, view), "mark": mark, "took_all": took_all})
 
 
-async def claimed(caller: Caller, asked: requests.ClaimTasks) -> list[Held]:
+async def claimed(caller: Caller, asked: requests.ClaimTasks) -> MarkedClaim:
     if (asked.agent_id is None) == (asked.runtime_id is None):
         raise InvalidInput("agent_id", "or runtime_id must be given, and not both")
-    held = await (_claimed_by_agent if asked.agent_id is not None else _claimed_by_runtime)(caller, asked)
-    caller.charge(len(held))
-    return held
+    taken = await (_claimed_by_agent if asked.agent_id is not None else _claimed_by_runtime)(caller, asked)
+    caller.charge(len(taken.tasks))
+    return taken
 
 
-async def _claimed_by_agent(caller: Caller, asked: requests.ClaimTasks) -> list[Held]:
+async def _claimed_by_agent(caller: Caller, asked: requests.ClaimTasks) -> MarkedClaim:
     agent_id = asked.agent_id or ""
     await caller.must_work_as(agent_id)
-    return await caller.yard.claim(
+    return await caller.yard.attempts.claim_marked(
         agent_id,
         count=asked.count,
         queues=asked.queues,
@@ -72,8 +73,9 @@ async def _claimed_by_agent(caller: Caller, asked: requests.ClaimTasks) -> list[
     )
 
 
-async def _claimed_by_runtime(caller: Caller, asked: requests.ClaimTasks) -> list[Held]:
-    return await caller.yard.attempts.claim_for_runtime(
+async def _claimed_by_runtime(caller: Caller, asked: requests.ClaimTasks) -> MarkedClaim:
+    mark = await caller.yard.mark()
+    held = await caller.yard.attempts.claim_for_runtime(
         asked.runtime_id or "",
         count=asked.count,
         queues=asked.queues,
@@ -83,6 +85,7 @@ async def _claimed_by_runtime(caller: Caller, asked: requests.ClaimTasks) -> lis
         request_id=asked.request_id,
         only_for=caller.token.agent if caller.token.role is Role.AGENT else None,
     )
+    return MarkedClaim(held, mark, took_all=False)
 
 
 @routes.add(calls.START, model(Receipt))
@@ -161,7 +164,7 @@ async def complete(caller: Calling, task_id: TaskAt, asked: requests.Complete) -
 async def complete_many(caller: Calling, asked: requests.CompleteMany) -> Response:
     """Hand many outputs in, each for itself; with `claim`, take the next tasks in the same call."""
     done = await _each_own(caller, asked.results, caller.yard.attempts.complete_many)
-    tasks = [] if asked.claim is None else await claimed(caller, asked.claim)
+    tasks = [] if asked.claim is None else (await claimed(caller, asked.claim)).tasks
     return answer({"results": [outcome(each) for each in done], "tasks": [task.to_dict() for task in tasks]})
 
 

@@ -102,13 +102,26 @@ async def task_events(
 
 
 @routes.add(calls.CHANGED, MARK)
-async def changed(
+async def changed(  # noqa: PLR0917 - the parameters of its query
     caller: Calling,
     mark: Annotated[int, Query(ge=-1, le=2**63 - 1)] = -1,
     wait_sec: Annotated[float, Query(ge=0, le=60)] = 0,
+    agent_id: str | None = None,
+    queues: Annotated[list[str] | None, Query()] = None,
+    types: Annotated[list[str] | None, Query()] = None,
+    took_all: bool = False,
 ) -> Response:
-    """Answer when something may have been written since the mark, or when the time is over."""
-    return answer({"mark": await caller.yard.changed(mark, wait_sec), "workspace": caller.yard.workspace})
+    """Answer when something may have been written since the mark, or when the time is over.
+
+    With `agent_id`, what it cannot claim is left out; queues, types and `took_all` are those of its last claim.
+    """
+    if agent_id is None:
+        now = await caller.yard.changed(mark, wait_sec)
+    else:
+        await caller.must_work_as(agent_id)
+        wait = caller.yard.attempts.wait_for_work
+        now = await wait(agent_id, mark, wait_sec, queues=queues, types=types, took_all=took_all)
+    return answer({"mark": now, "workspace": caller.yard.workspace})
 
 
 routes.router.add_websocket_route(calls.SOCKET.path, converse)

@@ -6,12 +6,11 @@ read and its last write, which makes it atomic on one event loop.
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from functools import partial
 from itertools import islice
 from typing import TypeVar
 
@@ -98,7 +97,6 @@ class MemoryStore(MemoryStreams, Schemaless):
         self._latest = Micros(0)
         self._rows = Tables()
         self._closed = False
-        self._written = asyncio.Event()  # replaced at each write, which wakes the coroutines that wait for it
         super().__init__()
 
     @property
@@ -120,8 +118,7 @@ class MemoryStore(MemoryStreams, Schemaless):
 
     async def close(self) -> None:
         self._closed = True
-        self._wrote()  # no write can follow, so wake all waiters
-        self.stream_waiters.wake()
+        self.wake_all()  # no write can follow
 
     def now(self) -> Micros:
         self._latest = time_of(self._latest, self._clock.now())
@@ -144,9 +141,10 @@ class MemoryStore(MemoryStreams, Schemaless):
         if plan.epoch != tables.epochs[plan.workspace] or claiming.is_outdated(plan, self.now()):
             return Stale(tables.epochs[plan.workspace])
         rows = {lane.id: (tables.hot[task_id] for _, _, task_id in tables.ready[lane.id]) for lane in plan.lanes}
-        taken, parked, spends = claiming.choose(plan, rows, lambda name: tables.limit(plan.workspace, name))
+        limit_of = partial(tables.limit, plan.workspace)
+        taken, parked, spends, took_all = claiming.choose(plan, rows, limit_of)
         tasks = tuple(tables.apply(change) for change in taken)
-        claimed = Claimed(tasks, len(parked), tuple(tables.definitions[hot.id] for hot in tasks))
+        claimed = Claimed(tasks, len(parked), tuple(tables.definitions[hot.id] for hot in tasks), took_all)
         for change, blocker in parked:
             tables.apply(change)
             tables.block(blocker)
@@ -439,12 +437,6 @@ class MemoryStore(MemoryStreams, Schemaless):
     async def embedding_counts(self, workspace: str) -> dict[str, int]:
         return dict(Counter(each.embedder for each in self._embeddings(workspace)))
 
-    async def changed(self, mark: int, timeout: float, plan: claiming.ClaimPlan | None = None) -> int:  # noqa: ARG002
-        if mark == self._tables.mark:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._written.wait(), timeout)
-        return self._tables.mark
-
     async def health(self) -> dict[str, Json]:
         tables = self._tables
         return {
@@ -472,11 +464,6 @@ class MemoryStore(MemoryStreams, Schemaless):
             self.secret = each.secret
         self._wrote()
         return True
-
-    def _wrote(self) -> None:
-        self._rows.mark += 1
-        self._written.set()
-        self._written = asyncio.Event()
 
     def _tasks_where(self, wanted: Callable[[Hot], bool]) -> list[Hot]:
         """The matching tasks in the order of seq."""

@@ -1,4 +1,4 @@
-"""Streams of a yard in memory."""
+"""Streams of a yard in memory, and those who wait for what is written to it."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from taskyard.core.attempt_stream import (
     appended,
     may_append,
 )
+from taskyard.core.claiming import ClaimPlan
 from taskyard.core.task import Hot, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.memory.tables import Tables
-from taskyard.stores.shared.waiters import ANYTHING, Waiters
+from taskyard.stores.shared.waiters import ANYTHING, Waiters, wanted_topics
 
 
 class MemoryStreams(ABC):
-    """The part of the store that has streams."""
+    """The part of the store that has streams and waiters."""
 
     def __init__(self) -> None:
-        self.stream_waiters = Waiters()
+        self._waiters, self._stream_waiters = Waiters(), Waiters()
 
     @property
     @abstractmethod
@@ -36,14 +37,19 @@ class MemoryStreams(ABC):
     @abstractmethod
     def now(self) -> Micros: ...
 
-    @abstractmethod
-    def _wrote(self) -> None: ...
+    def wake_all(self) -> None:
+        self._waiters.wake()
+        self._stream_waiters.wake()
+
+    def _wrote(self) -> None:
+        topics, self._tables.topics = self._tables.topics, set()
+        self._waiters.wake(topics)
 
     async def append_streams(self, appends: Sequence[StreamAppend]) -> list[StreamAppended]:
         tables, now = self._tables, self.now()
         last_event = tables.events[-1:]
         answers = [append(tables, each, now) for each in appends]
-        self.stream_waiters.wake(frozenset(each.task_id for each in appends))
+        self._stream_waiters.wake(frozenset(each.task_id for each in appends))
         if tables.events[-1:] != last_event:
             self._wrote()
         return answers
@@ -57,8 +63,15 @@ class MemoryStreams(ABC):
         return prune(self._tables, before, after, limit)
 
     async def streamed(self, mark: int, timeout: float, task_id: TaskId | None = None) -> int:
-        await self.stream_waiters.wait(mark, timeout, ANYTHING if task_id is None else frozenset({task_id}))
-        return self.stream_waiters.mark
+        await self._stream_waiters.wait(mark, timeout, ANYTHING if task_id is None else frozenset({task_id}))
+        return self._stream_waiters.mark
+
+    async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None, *, took_all: bool = False) -> int:
+        wanted = ANYTHING if plan is None else wanted_topics(plan, took_all=took_all)
+        if timeout > 0:
+            await self._waiters.wait(mark, timeout, wanted)
+        _ = self._tables  # a yard that was closed meanwhile refuses
+        return self._waiters.mark
 
 
 def append(tables: Tables, given: StreamAppend, now: Micros) -> StreamAppended:

@@ -30,13 +30,14 @@ from taskyard.core.changes import (
     Spend,
     StoredEvent,
 )
-from taskyard.core.identifiers import blocker_for, dag_ceiling, is_of_dag
+from taskyard.core.identifiers import blocker_for, dag_ceiling, is_of_dag, is_own_ceiling
 from taskyard.core.json_value import Json
 from taskyard.core.task import KEY_HELD, LET_GO, Attempt, DagId, Definition, Hot, Lane, LaneId, Status, TaskId
 from taskyard.core.units import Micros, MicroUsd
 from taskyard.stores.contract import Embedding, Filter
 from taskyard.stores.shared.commits.change_sets import owned_key
 from taskyard.stores.shared.filters import has_failed_for, matches
+from taskyard.stores.shared.waiters import ceiling_topic, lane_topic, plan_topic
 
 
 def copied(record: Record) -> Record:
@@ -71,7 +72,7 @@ class Tables:
         self.events: list[StoredEvent] = []
         self.pruned: dict[str, int] = {}  # by workspace: the number of the last removed event
         self.outbox: dict[int, Outbox] = {}
-        self.mark = 0  # grows with each write
+        self.topics: set[str] = set()  # what waiting claims are woken for at the end of the write
 
         # Indexes. Written by put_task, block, write_record and the functions that undo these.
         self.keys: dict[tuple[str, str], TaskId] = {}
@@ -92,6 +93,7 @@ class Tables:
             self.keys[key] = hot.id
         if hot.status is Status.READY:
             insort(self.ready[hot.lane], (hot.rank, hot.seq, hot.id))
+            self.topics.add(lane_topic(hot.lane))
 
     def apply(self, change: Change) -> Hot:
         """Write only the fields that the change differs in, so that a heartbeat since the decision is kept.
@@ -125,7 +127,7 @@ class Tables:
     def lane_id(self, lane: Lane) -> LaneId:
         if lane not in self.lanes:
             self.lanes[lane] = LaneId(len(self.lanes) + 1)
-            self.epochs[lane.workspace] += 1
+            self._bump_epoch(lane.workspace)
         return self.lanes[lane]
 
     def write_record(self, change: RecordChange) -> None:
@@ -146,7 +148,11 @@ class Tables:
 
     def _note_plan(self, kind: str, workspace: str) -> None:
         if kind in PLANNED_ON:
-            self.epochs[workspace] += 1
+            self._bump_epoch(workspace)
+
+    def _bump_epoch(self, workspace: str) -> None:
+        self.epochs[workspace] += 1
+        self.topics.add(plan_topic(workspace))
 
     def remove_record(self, key: tuple[str, str, str]) -> None:
         if self.records.pop(key, None) is not None:
@@ -216,6 +222,8 @@ class Tables:
     def spend(self, spend: Spend) -> None:
         limit = self.limit(spend.workspace, spend.name)
         self.set_limit(limit._replace(held=limit.held + spend.held, spent=limit.spent + spend.spent))
+        if (spend.held < 0 or spend.spent < 0) and is_own_ceiling(spend.name):
+            self.topics.add(ceiling_topic(spend.workspace, spend.name))
 
     def count(self, count: Count) -> None:
         key = count.workspace, count.name

@@ -99,9 +99,9 @@ async def look(
 
 
 def to_claimed(choice: Choice, found: SearchState) -> Claimed:
-    taken, parked, _ = choice
-    definitions = tuple(decode_definition(found.bodies[change.before.id]) for change in taken)
-    return Claimed(tuple(change.after for change in taken), len(parked), definitions)
+    definitions = tuple(decode_definition(found.bodies[change.before.id]) for change in choice.taken)
+    tasks = tuple(change.after for change in choice.taken)
+    return Claimed(tasks, len(choice.parked), definitions, choice.took_all)
 
 
 def choose(plan: ClaimPlan, found: SearchState) -> Choice:
@@ -185,7 +185,7 @@ async def _lock_limits(
 
 
 async def _write(transaction: PostgresTransaction, plan: ClaimPlan, choice: Choice, found: SearchState) -> None:
-    taken, parked, spends = choice
+    taken, parked, spends, _ = choice
     changes = [*taken, *(change for change, _ in parked)]
     moved = {spend.name: spend.held for spend in spends}
     # Ceilings that were only read are locked too, if they limit something: they must not get room meanwhile.

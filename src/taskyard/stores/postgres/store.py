@@ -21,12 +21,12 @@ from taskyard.core.units import Micros
 from taskyard.stores.contract import Claimed, Clock, Embedding, Extended, Near, Stale, VectorQuery
 from taskyard.stores.copies import Copy, CopyPlace, YardPart
 from taskyard.stores.postgres import claims, commits, queries, small_writes
-from taskyard.stores.postgres.connection import schema, wake_topics
+from taskyard.stores.postgres.connection import schema
 from taskyard.stores.postgres.connection.address import parse_address
 from taskyard.stores.postgres.connection.notify_channel import NotifyChannel
 from taskyard.stores.postgres.connection.pool import Pool
 from taskyard.stores.postgres.connection.reader import PostgresReader
-from taskyard.stores.postgres.connection.wake_topics import Wakeup
+from taskyard.stores.postgres.connection.wakeup import Wakeup
 from taskyard.stores.postgres.external_transaction import PostgresExternalTransaction
 from taskyard.stores.postgres.fast import single_statement, vector_search
 from taskyard.stores.postgres.fast.claim_cursors import ClaimCursors, Place
@@ -43,7 +43,7 @@ from taskyard.stores.shared.read_batching import ReadBatcher
 from taskyard.stores.shared.reads import Reads
 from taskyard.stores.shared.store_clock import MEASURED_EVERY, StoreClock
 from taskyard.stores.shared.timeouts import CALL_TIMEOUT, SLOW_CALL_TIMEOUT
-from taskyard.stores.shared.waiters import ANYTHING
+from taskyard.stores.shared.waiters import ANYTHING, wanted_topics
 from taskyard.stores.shielding import Shield
 from taskyard.stores.turns import gives_way, pause
 
@@ -304,12 +304,12 @@ class PostgresStore(Reads):
         self._open()
         return channel.streams_mark
 
-    async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None) -> int:
+    async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None, *, took_all: bool = False) -> int:
         self._open()
         channel = self._channel
         assert channel is not None
         if timeout > 0:
-            await channel.wait(mark, timeout, ANYTHING if plan is None else wake_topics.wanted_topics(plan))
+            await channel.wait(mark, timeout, ANYTHING if plan is None else wanted_topics(plan, took_all=took_all))
         self._open()
         return channel.mark
 

@@ -15,9 +15,8 @@ from taskyard.core.named_rows import new_row
 from taskyard.core.task import Hot, LaneId, Status, TaskId
 from taskyard.core.units import Micros
 from taskyard.stores.copies import TaskCopy
-from taskyard.stores.postgres.connection import wake_topics
 from taskyard.stores.postgres.connection.session import PostgresSession
-from taskyard.stores.postgres.connection.wake_topics import Wakeup
+from taskyard.stores.postgres.connection.wakeup import Wakeup
 from taskyard.stores.postgres.fast.claim_cursors import LAST, Place
 from taskyard.stores.postgres.moves import Step, beats, moves_of
 from taskyard.stores.postgres.statements import (
@@ -32,6 +31,7 @@ from taskyard.stores.shared import rows
 from taskyard.stores.shared.commits.batching import Key
 from taskyard.stores.shared.commits.change_sets import owned_key
 from taskyard.stores.shared.log_rows import Chunk, chunk_events, remember_rows, split_events
+from taskyard.stores.shared.waiters import ceiling_topic, plan_topic
 from taskyard.stores.turns import pause_if_many
 
 PIECE = 125  # new tasks of one statement, where a large set is written in pieces
@@ -89,7 +89,7 @@ class PostgresTransaction:
     async def bump_epoch(self, workspace: str) -> None:
         """Note that what claims are planned on has changed in the workspace."""
         await self.run("bump_epochs", [workspace])
-        self._topics.add(wake_topics.plan_topic(workspace))
+        self._topics.add(plan_topic(workspace))
 
     # Locks.
 
@@ -127,8 +127,8 @@ class PostgresTransaction:
     def move_limits(self, moves: Sequence[tuple[str, str, int, int]]) -> None:
         """Move limits, each by workspace, name, and the differences of held and spent."""
         self.write("move_limits", moves)
-        eased = [(workspace, name) for workspace, name, held, _ in moves if held < 0]
-        self._topics |= {wake_topics.ceiling_topic(*key) for key in eased if is_own_ceiling(key[1])}
+        eased = [(workspace, name) for workspace, name, held, spent in moves if held < 0 or spent < 0]
+        self._topics |= {ceiling_topic(*key) for key in eased if is_own_ceiling(key[1])}
 
     def apply_changes(self, changes: Iterable[Change]) -> None:
         """Write the steps, and the idempotency keys that tasks let go or take by them."""

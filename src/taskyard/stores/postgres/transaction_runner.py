@@ -19,7 +19,7 @@ from taskyard.stores.postgres.connection.driver_errors import CONNECTION_LOST, R
 from taskyard.stores.postgres.connection.pool import Pool
 from taskyard.stores.postgres.connection.reader import PostgresReader
 from taskyard.stores.postgres.connection.session import PostgresSession
-from taskyard.stores.postgres.connection.wake_topics import Wakeup
+from taskyard.stores.postgres.connection.wakeup import Wakeup
 from taskyard.stores.postgres.statements import Statements
 from taskyard.stores.postgres.transaction import CeilingsChanged, PostgresTransaction, RowsLocked
 from taskyard.stores.shared.store_clock import StoreClock

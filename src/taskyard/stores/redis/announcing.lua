@@ -3,8 +3,8 @@
 local HINTS = 64 -- that a stream keeps: who is not woken by one looks by itself before long
 local woken = {} -- what else than ready tasks may change the answer to a claim
 
--- As claiming.OWN_CEILINGS.
-local OWN_CEILINGS = {'slots:', 'agent:', 'type:', 'type-slots:', 'type-day:', 'type-month:'}
+-- As identifiers.is_own_ceiling.
+local OWN_CEILINGS = {'slots:', 'agent:', 'type:', 'type-slots:', 'type-day:', 'type-month:', 'probe:'}
 
 local function is_own_ceiling(name)
   for _, kind in ipairs(OWN_CEILINGS) do

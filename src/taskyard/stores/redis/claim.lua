@@ -360,11 +360,29 @@ local function settle_hints(lane)
   end
 end
 
+-- Whether nothing is left that more room under the agent's own ceilings would let it take: as claiming.choose.
+local function took_all()
+  if #taken == #plan.leases or #parked == MOST_PARKED or #plan.own_money > 0 then
+    return 0
+  end
+  for _, name in ipairs(plan.slots) do
+    if exhausted(name) then
+      return 0
+    end
+  end
+  for _, lane in ipairs(lanes) do
+    if lane.probe and exhausted(lane.probe) then
+      return 0
+    end
+  end
+  return 1
+end
+
 if #taken == 0 and #parked == 0 then
   for _, lane in ipairs(lanes) do
     settle_hints(lane)
   end
-  return {'claimed', {}, 0}
+  return {'claimed', {}, 0, took_all()}
 end
 
 -- Nothing was written until here.
@@ -399,7 +417,7 @@ end
 -- Field by field behind each other, and behind each task its definition: the server sends a list in a list as a message
 -- of its own. The entries of the log are for scripts alone.
 return (function() -- has locals of its own: a script may have 200
-  local answer, last = {'claimed', announce(), #parked}, 3
+  local answer, last = {'claimed', announce(), #parked, took_all()}, 4
   local keys = {}
   for place, each in ipairs(taken) do
     keys[place] = yard .. 'definition:' .. each.row[ID]

@@ -52,9 +52,9 @@ def _with_length(names: Sequence[str]) -> list[Word]:
 def decode_claim(reply: Reply) -> Claimed | Stale:
     if reply[0] == "stale":
         return Stale(int(reply[1]))
-    rows = [reply[first : first + _WIDTH] for first in range(3, len(reply), _WIDTH)]
+    rows = [reply[first : first + _WIDTH] for first in range(4, len(reply), _WIDTH)]
     definitions = (encoding.parse_definition(row, row[-1]) for row in rows)
-    return Claimed(tuple(encoding.parse_hots(rows)), reply[2], tuple(definitions))
+    return Claimed(tuple(encoding.parse_hots(rows)), reply[2], tuple(definitions), bool(reply[3]))
 
 
 def encode_heartbeats(beats: Sequence[Beat]) -> Iterator[Word]:

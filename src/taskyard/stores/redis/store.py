@@ -237,12 +237,13 @@ class RedisStore(Reads):
             self._changes.written(written)
         return bool(is_stored)
 
-    async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None) -> int:
+    async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None, *, took_all: bool = False) -> int:
         changes = self._changes
         if timeout > 0:
-            await (
-                changes.wait(mark, timeout, ANYTHING) if plan is None else changes.wait_for_work(mark, timeout, plan)
-            )
+            if plan is None:
+                await changes.wait(mark, timeout, ANYTHING)
+            else:
+                await changes.wait_for_work(mark, timeout, plan, took_all=took_all)
         self._open()
         return changes.mark
 

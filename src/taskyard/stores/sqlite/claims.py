@@ -28,6 +28,7 @@ class TakenTasks(NamedTuple):
     tasks: tuple[Hot, ...]
     parked: int
     bodies: list[str]  # the encoded definitions
+    took_all: bool
 
 
 def claim(transaction: SqliteTransaction, plan: ClaimPlan) -> TakenTasks | Stale:
@@ -39,7 +40,7 @@ def claim(transaction: SqliteTransaction, plan: ClaimPlan) -> TakenTasks | Stale
     def limit_of(name: str) -> Limit:
         return transaction.limit(plan.workspace, name)
 
-    taken, parked, spends = claiming.choose(plan, _lanes(transaction, plan, limit_of), limit_of)
+    taken, parked, spends, took_all = claiming.choose(plan, _lanes(transaction, plan, limit_of), limit_of)
     transaction.append_changes([*taken, *(change for change, _ in parked)])
     transaction.write("insert_blockers", [blocker for _, blocker in parked])
     transaction.write_limits(
@@ -51,11 +52,12 @@ def claim(transaction: SqliteTransaction, plan: ClaimPlan) -> TakenTasks | Stale
     for limit in eased:
         blockers.unpark(transaction, limit, plan.now)
     tasks = tuple(change.after for change in taken)
-    return TakenTasks(tasks, len(parked), queries.bodies(transaction.connection, [hot.seq for hot in tasks]))
+    bodies = queries.bodies(transaction.connection, [hot.seq for hot in tasks])
+    return TakenTasks(tasks, len(parked), bodies, took_all)
 
 
 def to_claimed(taken: TakenTasks) -> Claimed:
-    return Claimed(taken.tasks, taken.parked, tuple(map(decode_definition, taken.bodies)))
+    return Claimed(taken.tasks, taken.parked, tuple(map(decode_definition, taken.bodies)), taken.took_all)
 
 
 def _lanes(transaction: SqliteTransaction, plan: ClaimPlan, limit_of: claiming.LimitOf) -> dict[LaneId, Iterator[Hot]]:

@@ -174,6 +174,7 @@ def _move_limits(transaction: SqliteTransaction, sets: Sequence[ChangeSet]) -> d
     for each in sets:
         _fold_limits(limits, each)
     transaction.write_limits(limits.values())
+    transaction.note_room(sets)
     return limits
 
 

@@ -28,7 +28,7 @@ from taskyard.stores.shared.migrations import State
 from taskyard.stores.shared.reads import Reads
 from taskyard.stores.shared.store_clock import StoreClock
 from taskyard.stores.shared.timeouts import CALL_TIMEOUT
-from taskyard.stores.shared.waiters import ANYTHING, Waiters
+from taskyard.stores.shared.waiters import ANYTHING, Waiters, wanted_topics
 from taskyard.stores.sqlite import claims, queries, schema, small_writes
 from taskyard.stores.sqlite.connection import translate_error
 from taskyard.stores.sqlite.external_transaction import SqliteExternalTransaction
@@ -180,8 +180,9 @@ class SqliteStore(Reads):
         await self._wait(self._streams, mark, timeout, ANYTHING if task_id is None else frozenset({task_id}))
         return self._streams.mark
 
-    async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None) -> int:  # noqa: ARG002 - every write wakes
-        await self._wait(self._waiters, mark, timeout, ANYTHING)
+    async def changed(self, mark: int, timeout: float, plan: ClaimPlan | None = None, *, took_all: bool = False) -> int:
+        wanted = ANYTHING if plan is None else wanted_topics(plan, took_all=took_all)
+        await self._wait(self._waiters, mark, timeout, wanted)
         return self._waiters.mark
 
     async def _wait(self, waiters: Waiters, mark: int, timeout: float, wanted: frozenset[str] | None) -> None:

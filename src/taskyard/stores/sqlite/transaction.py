@@ -6,18 +6,21 @@ It knows no change set and checks no guard; its callers have done that.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import apsw
 
-from taskyard.core.changes import Change, Event, Limit, NewTask
-from taskyard.core.task import Hot
+from taskyard.core.changes import Change, ChangeSet, Event, Limit, NewTask
+from taskyard.core.identifiers import is_own_ceiling
+from taskyard.core.task import Hot, Status
 from taskyard.core.units import Micros
 from taskyard.stores.copies import TaskCopy
 from taskyard.stores.shared import rows
 from taskyard.stores.shared.commits.batching import Key
 from taskyard.stores.shared.log_rows import LogRow
 from taskyard.stores.shared.store_clock import StoreClock
+from taskyard.stores.shared.waiters import ceiling_topic, lane_topic, plan_topic
 from taskyard.stores.sqlite.log import log_append
 from taskyard.stores.sqlite.log.log_append import LogAppender, Part, SetPlace, Size, last_numbers
 from taskyard.stores.sqlite.statements import SQL, multi_row
@@ -28,6 +31,7 @@ from taskyard.stores.sqlite.writes.new_tasks import Definitions, insert_tasks
 PlacedTask = tuple[SetPlace, NewTask]
 PlacedEvent = tuple[SetPlace, Event]
 
+_ROW: Callable[[NewTask | TaskCopy], Hot] = attrgetter("hot")
 CHUNK = 128  # new tasks that are written between two checks for small jobs
 
 
@@ -53,6 +57,7 @@ class SqliteTransaction:
         self.went_back = Micros(0) if is_plausible else Micros(mark - self.now)
         self._begun = connection.total_changes()
         self._log = LogAppender(number)
+        self.topics: set[str] = set()  # what waiting claims are woken for
         self.streamed: set[str] = set()  # the tasks to whose streams it has written
         self._stream_rows = 0
         self._is_logged = False  # whether a row of the log has the numbers of this transaction
@@ -97,6 +102,7 @@ class SqliteTransaction:
     def _write_changes(self, changes: Sequence[Change], numbers: Sequence[int]) -> None:
         steps = [Step(change[0], change[1], number) for change, number in zip(changes, numbers, strict=True)]
         write_steps(self.connection, steps)
+        self._note_ready(map(itemgetter(1), changes))
 
     def yield_to_others(self) -> None:
         """Give up a large transaction if a small job waits."""
@@ -114,12 +120,19 @@ class SqliteTransaction:
         places, tasks = zip(*placed, strict=True)
         numbers = log_append.add_events(Part.TASKS, places, [task.event for task in tasks])
         insert_tasks(self.connection, tasks, first, numbers, self._definitions)
+        self._note_ready(map(_ROW, tasks))
 
     def restore_tasks(self, tasks: Sequence[TaskCopy]) -> None:
         """Insert tasks of another yard. Their events come later."""
         first = self._task_seq + 1
         self._task_seq += len(tasks)
         insert_tasks(self.connection, tasks, first, [0] * len(tasks))
+        self._note_ready(map(_ROW, tasks))
+
+    def _note_ready(self, tasks: Iterable[Hot]) -> None:
+        for hot in tasks:
+            if hot.status is Status.READY:
+                self.topics.add(lane_topic(hot.lane))
 
     def load(self, name: str, *values: Any) -> list[Hot]:
         return [rows.parse_hot(row) for row in self.connection.execute(SQL[name], values)]
@@ -184,8 +197,16 @@ class SqliteTransaction:
         self.write("write_limits", [each for each in ordered if each[2:] != (None, 0, 0)])
         self.write("remove_limits", [each[:2] for each in ordered if each[2:] == (None, 0, 0)])
 
+    def note_room(self, sets: Iterable[ChangeSet]) -> None:
+        """Have those woken who are kept from tasks by ceilings of their own that have more room now."""
+        for each in sets:
+            for workspace, name, held, spent in each.spends:
+                if (held < 0 or spent < 0) and is_own_ceiling(name):
+                    self.topics.add(ceiling_topic(workspace, name))
+
     def epoch(self, workspace: str) -> int:
         return self.connection.execute(SQL["epoch"], (workspace,)).get
 
     def bump_epoch(self, workspace: str) -> None:
         self.run("bump_epoch", workspace)
+        self.topics.add(plan_topic(workspace))

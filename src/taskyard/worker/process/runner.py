@@ -22,6 +22,7 @@ from taskyard.core.errors import (
 )
 from taskyard.core.task import Reason
 from taskyard.features.attempts.views import Receipt
+from taskyard.features.tasks.views import MarkedClaim
 from taskyard.worker.attempt_spans import attempt_span, is_on, mark_failed
 from taskyard.worker.cheap_lane.batch_sender import with_senders
 from taskyard.worker.context import Context
@@ -64,6 +65,7 @@ class Worker:
         self._agent = agent
         self._grace = grace_sec
         self.id = agent.id or f"{agent.type}-{token_hex(4)}"
+        self._queues = None if agent.queues is None else list(agent.queues)
         self._process = process or passing()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._heartbeats = heartbeats or HeartbeatSender()
@@ -140,10 +142,10 @@ class Worker:
     async def work_once(self) -> int:
         """Do what there is to do now, and say how many attempts that were."""
         self._loop = asyncio.get_running_loop()
-        taken, _ = await self._claim(self._agent.max_concurrent_tasks)
+        claimed = await self._claim(self._agent.max_concurrent_tasks)
         await self._begun()
         await self._all_ended()
-        return taken
+        return 0 if claimed is None else len(claimed.tasks)
 
     async def _work(self) -> None:
         # A part of the slots at a time: while one is handed in, others are claimed and run. Where only a few are
@@ -154,43 +156,41 @@ class Worker:
             free = slots - len(self._running) - len(self._taken)
             if free >= part or (free > 0 and not self._handing_in):
                 wanted = min(free, most, AT_ONCE)
-                taken, mark = await self._claim(wanted)
+                claimed = await self._claim(wanted)
+                taken = 0 if claimed is None else len(claimed.tasks)
                 most = part if taken == wanted else FEW
-                if not taken:
+                if 0 < taken < wanted:
+                    await asyncio.sleep(0)  # its handlers come before the next look
+                if not taken or (claimed is not None and claimed.took_all):
                     # Only the wait is cut short by a stop: a claim is not, for it may have taken something.
-                    await self._until_changed(mark)
-                elif taken < wanted:
-                    await asyncio.sleep(0)  # that was all there is: its handlers come before the next look
+                    await self._until_work_comes(claimed)
             else:
                 self._roused.clear()
                 await self._roused.wait()
 
-    async def _claim(self, count: int) -> tuple[int, int | None]:
-        """Take what there is, up to `count`, and begin it. How many, and where the yard stood before, if it said so."""
+    async def _claim(self, count: int) -> MarkedClaim | None:
+        """Take what there is, up to `count`, and begin it. None: the yard did not answer, or did not know the agent."""
         asked = monotonic()
         try:
-            held, mark = await self._yard.attempts.claim_marked(
-                self.id,
-                count=min(count, AT_ONCE),
-                start=True,
-                queues=None if self._agent.queues is None else list(self._agent.queues),
+            claimed = await self._yard.attempts.claim_marked(
+                self.id, count=min(count, AT_ONCE), start=True, queues=self._queues
             )
         except Unavailable as error:
             logger.warning("claim failed, will be tried again: %s", error)
-            return 0, None
+            return None
         except NotFound:
             await self._register_again()
-            return 0, None
-        contexts = [Context(self._yard, task, self._agent.type, self._agent.batch) for task in held]
+            return None
+        contexts = [Context(self._yard, task, self._agent.type, self._agent.batch) for task in claimed.tasks]
         self._contexts.update([(context.lease, context) for context in contexts])
         self._taken += contexts
-        self._heartbeats.add(held, asked, self._hear)
+        self._heartbeats.add(claimed.tasks, asked, self._hear)
         report.claimed(contexts)
         if self._beginning is None:
             self._begin_some()
             if self._taken:
                 self._beginning = asyncio.create_task(self._begin_rest())
-        return len(held), mark
+        return claimed
 
     def _begin_some(self) -> None:
         attempt, loop = self._traced_attempt if is_on() else self._attempt, asyncio.get_running_loop()
@@ -401,21 +401,21 @@ class Worker:
         receipt = await self._yard.fail(context.id, context.lease, reason, error, **spent)
         report.failed(context, f"{reason}: {error}" if error else reason, receipt, self._yard.now, error=raised)
 
-    async def _until_changed(self, mark: int | None) -> None:
-        """Wait until something may have come in since the mark, or the end is wanted. None: since now."""
+    async def _until_work_comes(self, claimed: MarkedClaim | None) -> None:
+        """Wait until there may be something to claim that was not there before, or the end is wanted."""
         if self._stopping:
             return
         # In this very task: each one more would be some turns of the loop more until what came in is claimed.
-        wait = asyncio.timeout(None)
+        self._wait = cut = asyncio.timeout(None)
         try:
-            async with wait:
-                self._wait = wait
-                since = await self._yard.mark() if mark is None else mark
-                await self._yard.changed(since, self._agent.poll_interval_sec)
-        except Unavailable:
+            async with cut:
+                _, mark, took_all = claimed or ((), await self._yard.mark(), False)
+                wait, timeout = self._yard.attempts.wait_for_work, self._agent.poll_interval_sec
+                await wait(self.id, mark, timeout, queues=self._queues, took_all=took_all)
+        except (Unavailable, NotFound):
             pass  # the next claim says so, and is tried again
         except TimeoutError:
-            if not wait.expired():
+            if not cut.expired():
                 raise  # not ours
         finally:
             self._wait = None

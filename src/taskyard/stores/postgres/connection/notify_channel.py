@@ -22,7 +22,7 @@ from taskyard.core.task import LaneId
 from taskyard.stores.postgres.connection.address import PostgresAddress
 from taskyard.stores.postgres.connection.driver_errors import CONNECTION_LOST
 from taskyard.stores.postgres.connection.pool import connect
-from taskyard.stores.postgres.connection.wake_topics import NOTHING, Wakeup
+from taskyard.stores.postgres.connection.wakeup import NOTHING, Wakeup
 from taskyard.stores.postgres.fast.claim_cursors import ClaimCursors
 from taskyard.stores.postgres.statements import Statements
 from taskyard.stores.shared.waiters import ANYTHING, Waiters

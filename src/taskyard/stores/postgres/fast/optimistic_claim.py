@@ -20,7 +20,7 @@ from taskyard.stores.postgres import claims
 from taskyard.stores.postgres.claims import SearchState
 from taskyard.stores.postgres.connection.address import PostgresAddress
 from taskyard.stores.postgres.connection.pool import Pool
-from taskyard.stores.postgres.connection.wake_topics import Wakeup
+from taskyard.stores.postgres.connection.wakeup import Wakeup
 from taskyard.stores.postgres.fast.claim_cursors import ClaimCursors, Place
 from taskyard.stores.postgres.fast.guarded_statements import OneStatement
 from taskyard.stores.postgres.fast.look_ahead import LookAhead

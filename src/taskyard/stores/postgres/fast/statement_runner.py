@@ -9,7 +9,7 @@ import asyncpg
 
 from taskyard.stores.postgres.connection.driver_errors import ANSWER_LOST, RETRYABLE
 from taskyard.stores.postgres.connection.session import PostgresSession
-from taskyard.stores.postgres.connection.wake_topics import Wakeup
+from taskyard.stores.postgres.connection.wakeup import Wakeup
 from taskyard.stores.postgres.fast.guarded_statements import OneStatement
 from taskyard.stores.postgres.transaction_runner import TransactionRunner, WriteOutcome
 from taskyard.stores.shared.timeouts import PER_ROW

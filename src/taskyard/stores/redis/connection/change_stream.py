@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from time import monotonic
 
-from taskyard.core.claiming import ClaimPlan, own_ceilings
+from taskyard.core.claiming import ClaimPlan
 from taskyard.core.errors import TaskyardError
 from taskyard.stores.redis.connection.hints import HintStreams
 from taskyard.stores.redis.connection.protocol import ConnectionLost, ErrorReply, RedisConnection
 from taskyard.stores.redis.connection.server import RedisServer
 from taskyard.stores.redis.encoding import NONE
-from taskyard.stores.shared.waiters import ANYTHING, Waiters
+from taskyard.stores.shared.waiters import ANYTHING, Waiters, lane_topic, wanted_topics
 
 _BLOCK = 5000  # milliseconds of one blocking read, so that a dead connection is detected
 _PAUSE = 0.25  # seconds before the next connection, if one was lost soon
@@ -121,10 +121,10 @@ class ChangeStream(AnnouncedWrites):
         """This process has written something that other processes do not wait for."""
         self.wake(frozenset())
 
-    async def wait_for_work(self, mark: int, timeout: float, plan: ClaimPlan) -> None:
+    async def wait_for_work(self, mark: int, timeout: float, plan: ClaimPlan, *, took_all: bool) -> None:
         hinted = asyncio.create_task(self._wait_for_hint(plan, timeout)) if plan.lanes else None
         try:
-            await self.wait(mark, timeout, _wanted_by(plan))
+            await self.wait(mark, timeout, wanted_topics(plan, took_all=took_all))
         finally:
             if hinted is not None:
                 await _cancel(hinted)
@@ -133,17 +133,11 @@ class ChangeStream(AnnouncedWrites):
         """Wait for a hint and wake the waiters, also if the connection is lost: they claim and wait again."""
         with suppress(ConnectionLost, OSError, TimeoutError, TaskyardError):
             await self.hints.wait(plan, timeout)
-        self.wake(frozenset(str(lane.id) for lane in plan.lanes))
+        self.wake(frozenset(lane_topic(lane.id) for lane in plan.lanes))
 
 
 def _number(entry: str) -> int:
     return int(entry.partition("-")[0])
-
-
-def _wanted_by(plan: ClaimPlan) -> frozenset[str]:
-    """The topics that may change the claim's answer: its lanes, what it is planned on, and the agent's own ceilings."""
-    own = (f"{plan.workspace}/{name}" for name in own_ceilings(plan))
-    return frozenset((f"{plan.workspace}/", *own, *(str(lane.id) for lane in plan.lanes)))
 
 
 async def _cancel(task: asyncio.Task[None]) -> None:

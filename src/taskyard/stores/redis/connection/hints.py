@@ -40,7 +40,8 @@ class HintStreams:
             return
         connection = self._connections.pop() if self._connections else await self._server.open_another()
         try:
-            await self._read(connection, lanes, len(plan.leases), timeout)
+            # A worker that waits does not say how many it will ask for, and leaves the other hints to others.
+            await self._read(connection, lanes, len(plan.leases) or 1, timeout)
         except BaseException:
             await connection.end()  # an unfinished command must not reach the next user of the connection
             raise

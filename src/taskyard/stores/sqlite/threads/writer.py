@@ -23,7 +23,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -50,6 +50,7 @@ from taskyard.stores.turns import gives_way, in_pieces, pause
 
 logger = logging.getLogger("taskyard")
 Work = Callable[[SqliteTransaction], Any]
+Wake = Callable[[AbstractSet[str] | None], None]  # given the topics of what was written; None: unknown
 _MOST_JOBS = 256  # in one transaction, so that the first job does not wait long for the last
 _MOST_SETS = 2_000
 _LARGE = 200  # rows above which a set gets its own transaction, so that no other call waits for its commit
@@ -74,14 +75,23 @@ class WriteJob:
     decided: DecidedAppends | None = None  # goes instead of the work, where the job is alone and nothing has changed
 
 
+class Written(NamedTuple):
+    """What one transaction has done."""
+
+    answers: list[Any]
+    has_changed: bool = False  # more than streams
+    topics: AbstractSet[str] = frozenset()  # that waiting claims are woken for
+    streamed: AbstractSet[str] = frozenset()  # the tasks to whose streams it has written
+
+
 class Writer:
     def __init__(
         self,
         path: Path,
         time: StoreClock,
         loop: asyncio.AbstractEventLoop,
-        wrote: Callable[[], None],
-        streamed: Callable[[AbstractSet[str] | None], None],
+        wrote: Wake,
+        streamed: Wake,
         *,
         migrates: bool = True,
         call_timeout: float = CALL_TIMEOUT,
@@ -92,7 +102,7 @@ class Writer:
         self._time = time
         self._loop = loop
         self._wrote = wrote  # called on the event loop after a commit of this process or another
-        self._streamed = streamed  # the same for streams, with the tasks that they are of; None: unknown
+        self._streamed = streamed  # the same for streams, with the tasks that they are of
         self._jobs: SimpleQueue[WriteJob | None] = SimpleQueue()
         self._large: deque[WriteJob] = deque()  # one at a time, between batches of small jobs
         self._patient: deque[WriteJob] = deque()  # the oldest first
@@ -166,14 +176,12 @@ class Writer:
         self._jobs.put(job)
         return await job.future
 
-    def _answer(
-        self, answered: Sequence[tuple[asyncio.Future[Any], object]], wrote: bool, streamed: AbstractSet[str]
-    ) -> None:
-        resolve(answered)
-        if wrote:
-            self._wrote()
-        if streamed:
-            self._streamed(streamed)
+    def _answer(self, futures: Sequence[asyncio.Future[Any]], written: Written) -> None:
+        resolve(list(zip(futures, written.answers, strict=True)))
+        if written.has_changed:
+            self._wrote(written.topics)
+        if written.streamed:
+            self._streamed(written.streamed)
 
     def watch(self) -> None:
         """Poll for writes of other processes: now, and until the last `unwatch`."""
@@ -235,7 +243,7 @@ class Writer:
         if self._watchers and (seen := connection.execute(SQL["data_version"]).get) != self._seen:
             self._seen = seen
             self._polling.note_commit()
-            call_on_loop(self._loop, self._wrote)
+            call_on_loop(self._loop, self._wrote, None)
             call_on_loop(self._loop, self._streamed, None)
 
     def _take_jobs(self) -> list[WriteJob]:
@@ -272,7 +280,7 @@ class Writer:
     def _run_jobs(self, connection: apsw.Connection, jobs: Sequence[WriteJob]) -> None:
         try:
             inserted = None if jobs[0].decided is None else self._insert_decided(connection, jobs, jobs[0].decided)
-            answers, wrote, streamed = inserted or self._transact(connection, jobs)
+            written = inserted or self._transact(connection, jobs)
         except Preempted as preempted:
             call_on_loop(self._loop, reject, [jobs[0].future], preempted)
             return
@@ -285,26 +293,23 @@ class Writer:
             for job in jobs:
                 self._run_jobs(connection, [job])
             return
-        if wrote:
+        if written.has_changed:
             self._polling.note_commit()
         # One call for both: each wakes the loop, which costs more than a lone write does otherwise.
-        answered = list(zip((job.future for job in jobs), answers, strict=True))
-        call_on_loop(self._loop, self._answer, answered, wrote, streamed)
+        call_on_loop(self._loop, self._answer, [job.future for job in jobs], written)
 
     def _insert_decided(
         self, connection: apsw.Connection, jobs: Sequence[WriteJob], decided: DecidedAppends
-    ) -> tuple[list[Any], bool, AbstractSet[str]] | None:
+    ) -> Written | None:
         """Append to streams by one statement. None: it takes a transaction."""
         if len(jobs) > 1:
             return None
         self._identity.check()
         growth = decided.insert(connection)
         self._identity.check()
-        return None if growth is None else ([growth], False, growth.ends.keys())
+        return None if growth is None else Written([growth], streamed=growth.ends.keys())
 
-    def _transact(
-        self, connection: apsw.Connection, jobs: Sequence[WriteJob]
-    ) -> tuple[list[Any], bool, AbstractSet[str]]:
+    def _transact(self, connection: apsw.Connection, jobs: Sequence[WriteJob]) -> Written:
         try:
             self._identity.check()
             connection.execute(SQL["begin"])
@@ -317,7 +322,7 @@ class Writer:
             if transaction.went_back:
                 clock_rewind.cut_times(transaction)
             answers = _run_work(transaction, jobs)
-            wrote = transaction.finish()
+            has_changed = transaction.finish()
             transaction.yield_to_others()
             connection.execute(SQL["commit"])
             self._identity.check()
@@ -328,7 +333,7 @@ class Writer:
             raise
         if transaction.went_back:
             self._report_jump(transaction.went_back)
-        return answers, wrote, transaction.streamed
+        return Written(answers, has_changed, transaction.topics, transaction.streamed)
 
     def _should_yield(self) -> bool:
         return self._arrived != self._taken and not self._stopping
