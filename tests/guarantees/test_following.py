@@ -103,10 +103,10 @@ class Silent:
         self.reads += 1
         return ()
 
-    async def mark(self) -> int:
-        return 0
+    async def mark(self) -> str:
+        return ""
 
-    async def changed(self, mark: int, timeout_sec: float) -> int:  # noqa: ARG002 - it never does
+    async def changed(self, mark: str, timeout_sec: float) -> str:  # noqa: ARG002 - it never does
         await self.away.wait()
         raise StoreUnavailable("it is away")
 

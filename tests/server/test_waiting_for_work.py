@@ -26,7 +26,7 @@ async def test_a_claim_says_from_where_to_wait_and_whether_it_took_all(yard: Yar
         answers += [(await client.post("/api/tasks/claim", json={"agent_id": "ada", "count": 5})).json()]
 
     assert [(len(answer["tasks"]), answer["took_all"]) for answer in answers] == [(1, True), (1, False)]
-    assert answers[0]["mark"] < answers[1]["mark"]
+    assert answers[0]["mark"] != answers[1]["mark"]
 
 
 async def test_the_wait_ends_for_what_the_agent_may_claim(yard: Yard):
@@ -43,7 +43,7 @@ async def test_the_wait_ends_for_what_the_agent_may_claim(yard: Yard):
         assert not waiting.done()
         await yard.enqueue("code", queue="other")
 
-        assert (await asyncio.wait_for(waiting, 15)).json()["mark"] > claim["mark"]
+        assert (await asyncio.wait_for(waiting, 15)).json()["mark"] != claim["mark"]
 
 
 async def test_nobody_waits_in_the_name_of_an_agent_that_the_token_is_not_for(yard: Yard):
@@ -51,7 +51,7 @@ async def test_nobody_waits_in_the_name_of_an_agent_that_the_token_is_not_for(ya
     token = (await yard.tokens.create("t", "agent", agent="mallory")).text
     async with calling(yard, token) as client:
         assert (await wait(client, agent_id="ada")).status_code == 403
-        assert (await wait(client, mark=0)).status_code == 200
+        assert (await wait(client, mark="")).status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -25,18 +25,6 @@ def test_a_topic_has_changed_since_marks_before_its_write_only():
     assert writes.has_changed(after, HERE)
 
 
-def test_two_processes_do_not_take_each_others_marks_for_their_own():
-    first = Waiters()
-    for _ in range(1000):
-        first.wake(frozenset())
-    second = Waiters()
-    while second.mark <= first.mark:
-        second = Waiters()
-
-    assert first.has_changed(second.mark, HERE)
-    assert second.has_changed(first.mark, HERE)
-
-
 def test_topics_are_forgotten_and_then_every_topic_may_have_changed(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(waiters, "_MOST_TOPICS", 10)
     writes, begun = Waiters(), Waiters().mark

@@ -154,12 +154,6 @@ async def test_what_was_written_between_the_claim_and_the_wait_is_not_missed(sto
         assert await asyncio.wait_for(store.changed(mark, 60, plan), 30) != mark
 
 
-async def test_a_mark_of_another_process_is_no_reason_to_wait(store: Store):
-    plan = await a_plan(store)
-    for unknown in (1, await store.changed(0, 0) + 10**9):
-        assert await asyncio.wait_for(store.changed(unknown, 60, plan), 30) != unknown
-
-
 @pytest.mark.parametrize(
     "given",
     [

@@ -22,7 +22,7 @@ async def test_the_poll_alone_finds_work_that_no_wake_up_announced(yard: Yard, m
     async def work(task: Context) -> str:
         return "found"
 
-    async def deaf(agent_id: str, mark: int, timeout_sec: float, **named: Any) -> int:
+    async def deaf(agent_id: str, mark: str, timeout_sec: float, **named: Any) -> str:
         await asyncio.sleep(timeout_sec)  # no wake-up ever comes: only the time-out
         return mark
 
@@ -41,11 +41,11 @@ async def test_a_worker_that_waits_need_not_ask_where_the_yard_stands(
     asked: list[bool] = []
     waits, wait_for_work = asyncio.Event(), yard.attempts.wait_for_work
 
-    async def mark() -> int:
+    async def mark() -> str:
         asked.append(True)
-        return 0
+        return ""
 
-    async def noted(*given: Any, **named: Any) -> int:
+    async def noted(*given: Any, **named: Any) -> str:
         waits.set()
         return await wait_for_work(*given, **named)
 
@@ -68,11 +68,11 @@ async def test_a_slot_that_comes_free_does_not_end_a_wait_that_was_not_for_slots
     waits: list[bool] = []
     waiting, go_on = asyncio.Event(), asyncio.Event()
 
-    async def deaf(*given: Any, **named: Any) -> int:
+    async def deaf(*given: Any, **named: Any) -> str:
         waits.append(True)
         waiting.set()
         await asyncio.Event().wait()
-        return 0
+        return ""
 
     @agent.handles("work")
     async def work(task: Context) -> None:
@@ -101,7 +101,7 @@ async def test_a_worker_claims_once_for_what_comes_and_not_for_what_it_does(
         claims.append(len(taken.tasks))
         return taken
 
-    async def waited(*given: Any, **named: Any) -> int:
+    async def waited(*given: Any, **named: Any) -> str:
         waits.release()
         return await wait_for_work(*given, **named)
 

@@ -107,13 +107,25 @@ def _marked(document: Any) -> MarkedClaim:
     return MarkedClaim(read(list[Held], document["tasks"]), document["mark"], document["took_all"])
 
 
+def marking(verb: Verb[P, MarkedClaim]) -> Verb[P, MarkedClaim]:
+    """With where all servers stood that had answered before the claim: any of them may be asked to wait."""
+
+    @wraps(verb)
+    async def claim(*arguments: P.args, **named: P.kwargs) -> MarkedClaim:
+        marks = feature(Remote, arguments).connection.marks
+        known, claimed = marks.known(), await verb(*arguments, **named)
+        return claimed._replace(mark=marks.hear(claimed.mark, known))
+
+    return claim
+
+
 class RemoteClaims(Batched, Claims):
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self.outgoing = Batches(self._send_heartbeat, self._send_heartbeats)
 
     claim = claiming(Claims.claim)
-    claim_marked = over_http(Claims.claim_marked, calls.CLAIM, prepare=_claimed_once, reads=_marked)
+    claim_marked = marking(over_http(Claims.claim_marked, calls.CLAIM, prepare=_claimed_once, reads=_marked))
     claim_for_runtime = claiming(Claims.claim_for_runtime)
     start = over_http(Claims.start, calls.START)
     heartbeat = in_batches(Claims.heartbeat, calls.HEARTBEAT)
@@ -123,13 +135,13 @@ class RemoteClaims(Batched, Claims):
     async def wait_for_work(
         self,
         agent_id: str,
-        mark: int,
+        mark: str,
         timeout_sec: float,
         *,
         queues: Sequence[str] | None = None,
         types: Sequence[str] | None = None,
         took_all: bool = False,
-    ) -> int:
+    ) -> str:
         about = {"agent_id": agent_id, "queues": queues, "types": types, "took_all": took_all}
         return await until_changed(self.connection, mark, timeout_sec, about)
 

@@ -34,11 +34,11 @@ class RemoteEvents(Remote, Events):
     async def close(self) -> None:
         await self._feed.close()
 
-    async def mark(self) -> int:
+    async def mark(self) -> str:
         """Where the yard stands: to be handed to `changed`, so that nothing written since is missed."""
-        return await until_changed(self.connection, -1, 0)
+        return await until_changed(self.connection, "", 0)
 
-    async def changed(self, mark: int, timeout_sec: float) -> int:
+    async def changed(self, mark: str, timeout_sec: float) -> str:
         """Return when something may have been written since the mark, by any process, or at the time-out."""
         return await until_changed(self.connection, mark, timeout_sec)
 

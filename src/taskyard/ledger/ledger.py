@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from secrets import token_hex
 from typing import TypeVar
 
 from taskyard.core.agent import RegisteredAgent
@@ -23,6 +24,7 @@ from taskyard.core.changes import (
     Taken,
     timely,
 )
+from taskyard.core.claiming import ClaimPlan
 from taskyard.core.errors import Contended, LeaseLost, NotFound, StoreUnavailable
 from taskyard.core.json_value import Json, compact
 from taskyard.core.lease import Lease, seal
@@ -58,16 +60,29 @@ class Ledger:
         self.followers: list[Follower] = []
         self.ended: Callable[[Sequence[Change]], None] = _nothing  # called with every change that this process stores
         self._patience = asyncio.Lock()
+        self._process = f"{token_hex(4)}-"  # what its marks begin with
         self.now = store.now
         self.mint_task = options.mint
 
-    async def mark(self) -> int:
+    async def mark(self) -> str:
         """Where the yard stands: to be handed to `changed`, so that nothing written since is missed."""
-        return await self.store.changed(-1, 0)
+        return await self.changed("", 0)
 
-    async def changed(self, mark: int, timeout_sec: float) -> int:
-        """Return when something may have been written since the mark, by any process, or at the time-out."""
-        return await self.store.changed(mark, timeout_sec)
+    async def changed(
+        self, mark: str, timeout_sec: float, plan: ClaimPlan | None = None, *, took_all: bool = False
+    ) -> str:
+        """Return when something may have been written since the mark, by any process, or at the time-out.
+
+        A mark may hold those of several processes, with commas between: each knows its own alone. Where it has none of
+        this process, anything may have been written. A plan and `took_all` are those of `Store.changed`.
+        """
+        now = await self.store.changed(self._own_mark(mark), timeout_sec, plan, took_all=took_all)
+        return f"{self._process}{now}"
+
+    def _own_mark(self, mark: str) -> int:
+        own = next((each for each in mark.split(",") if each.startswith(self._process)), "")
+        number = own.removeprefix(self._process)
+        return int(number) if number.isdecimal() else -1
 
     # Committing
 

@@ -97,8 +97,16 @@ async def test_what_came_between_the_claim_and_the_wait_ends_it_at_once(yard: Ya
     await asyncio.wait_for(yard.attempts.wait_for_work("worker", claimed.mark, 600, took_all=claimed.took_all), 30)
 
 
+@pytest.mark.parametrize("unknown", ["", "cafe0123-9000000"])
+async def test_a_mark_of_another_process_is_no_reason_to_wait(yard: Yard, unknown: str):
+    await yard.agents.register("worker")
+    await yard.attempts.claim_marked("worker")
+
+    await asyncio.wait_for(yard.attempts.wait_for_work("worker", unknown, 600, took_all=True), 30)
+
+
 async def test_an_agent_that_is_not_there_waits_for_nothing(yard: Yard):
     with pytest.raises(NotFound):
-        await yard.attempts.wait_for_work("nobody", 0, 600)
+        await yard.attempts.wait_for_work("nobody", "", 600)
     with pytest.raises(InvalidInput, match="agent_id"):
-        await yard.attempts.wait_for_work("", 0, 600)
+        await yard.attempts.wait_for_work("", "", 600)

@@ -38,13 +38,13 @@ class Written:
             raise StoreUnavailable("it is away")
         return [each for each in self.stored if each.seq > after][:limit]
 
-    async def mark(self) -> int:
-        return len(self.stored)
+    async def mark(self) -> str:
+        return str(len(self.stored))
 
-    async def changed(self, mark: int, timeout_sec: float) -> int:  # noqa: ARG002 - a test waits for no time-out
-        if mark == len(self.stored):
+    async def changed(self, mark: str, timeout_sec: float) -> str:  # noqa: ARG002 - a test waits for no time-out
+        if mark == await self.mark():
             await self.written.wait()
-        return len(self.stored)
+        return await self.mark()
 
 
 Page = list[asyncio.Future[StoredEvent]]

@@ -43,13 +43,13 @@ class Log:
             raise StoreUnavailable("it is away")
         return [event(seq) for seq in range(after + 1, self.number + 1)][:limit]
 
-    async def mark(self) -> int:
-        return self.number
+    async def mark(self) -> str:
+        return str(self.number)
 
-    async def changed(self, mark: int, timeout_sec: float) -> int:  # noqa: ARG002 - a test waits for no time-out
-        if mark == self.number:
+    async def changed(self, mark: str, timeout_sec: float) -> str:  # noqa: ARG002 - a test waits for no time-out
+        if mark == await self.mark():
             await self._written.wait()
-        return self.number
+        return await self.mark()
 
 
 @pytest.fixture(autouse=True)

@@ -25,6 +25,7 @@ from taskyard.client.transport.http_client import (
     Unreachable,
     http_server,
 )
+from taskyard.client.transport.long_polling import ServerMarks
 from taskyard.core.errors import Contended, InvalidInput, StoreUnavailable, TaskyardError, TooManyRequests, YardClosed
 from taskyard.core.units import Micros
 from taskyard.definition.error_view import error_of
@@ -73,6 +74,7 @@ class Connection:
         self._headers = _HEADERS if token is None else {**_HEADERS, "Authorization": f"Bearer {token}"}
         self._ahead = 0  # microseconds from the monotonic clock's time to the yard's
         self._latest = Micros(0)
+        self.marks = ServerMarks()
 
     def twin(self) -> Connection:
         return Connection(self._given, self._token, patience=self._patience)

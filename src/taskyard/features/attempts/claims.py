@@ -109,18 +109,18 @@ class Claims:
             left = until - monotonic()
             if held or left <= 0:
                 return MarkedClaim(held, mark, took_all)
-            mark = await self._store.changed(mark, min(left, PATIENCE), plan, took_all=took_all)
+            mark = await self._ledger.changed(mark, min(left, PATIENCE), plan, took_all=took_all)
 
     async def wait_for_work(
         self,
         agent_id: str,
-        mark: int,
+        mark: str,
         timeout_sec: float,
         *,
         queues: Sequence[str] | None = None,
         types: Sequence[str] | None = None,
         took_all: bool = False,
-    ) -> int:
+    ) -> str:
         """Return when there may be something to claim that was not there at the mark, or at the time-out.
 
         The mark, and whether the agent took all there was, are as its last claim said. Answers the new mark.
@@ -128,7 +128,7 @@ class Claims:
         agent, planning = AgentId(arguments.name("agent_id", agent_id)), await self._ledger.configuration.current()
         plan = self._plan(planning, await self._known_agent(agent, planning), (), queues, types, start=False)
         opens = next_opening(planning, plan) - plan.now
-        return await self._store.changed(mark, min(timeout_sec, opens / SECOND), plan, took_all=took_all)
+        return await self._ledger.changed(mark, min(timeout_sec, opens / SECOND), plan, took_all=took_all)
 
     async def claim_for_runtime(
         self,

@@ -17,6 +17,7 @@ EVENTS_AT_ONCE = 500
 
 class Events:
     def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
         self._store = ledger.store
         self._workspace = ledger.workspace
         self._feed = EventFeed(self)
@@ -62,10 +63,10 @@ class Events:
         """
         return Tail(self._feed, after, EventFilter(**wanted))
 
-    async def mark(self) -> int:
+    async def mark(self) -> str:
         """Where the yard stands: to be handed to `changed`, so that nothing written since is missed."""
-        return await self._store.changed(-1, 0)
+        return await self._ledger.mark()
 
-    async def changed(self, mark: int, timeout_sec: float) -> int:
+    async def changed(self, mark: str, timeout_sec: float) -> str:
         """Return when something may have been written since the mark, by any process, or at the time-out."""
-        return await self._store.changed(mark, timeout_sec)
+        return await self._ledger.changed(mark, timeout_sec)

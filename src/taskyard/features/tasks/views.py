@@ -262,7 +262,7 @@ class MarkedClaim(NamedTuple):
     """What a claim took, and how to wait for more."""
 
     tasks: list[Held]
-    mark: int  # where the yard stood before
+    mark: str  # where the yard stood before
     took_all: bool  # nothing was left that more room under the agent's own limits would let it take
 
 

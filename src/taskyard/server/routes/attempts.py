@@ -27,7 +27,7 @@ routes = Routes("attempts")
 CLAIMED = openapi.answer(
     "Claimed",
     tasks=openapi.lists(Held, HeldAttemptTask),
-    mark=Annotated[int, About("Where the yard stood before: to wait by `/api/changed` for what came since.")],
+    mark=Annotated[str, About("Where the yard stood before: to wait by `/api/changed` for what came since.")],
     took_all=Annotated[bool, About("Nothing was left that more room under the agent's own limits would let it take.")],
 )
 REFUSAL: Any = openapi.answer("Refusal", error=ErrorView)

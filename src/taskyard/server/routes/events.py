@@ -28,9 +28,10 @@ EVENTS = openapi.answer("EventsRead", events=list[EventView], after=Annotated[in
 Number = Annotated[int | None, Query(ge=0, le=2**53)]
 Of = Annotated[str | None, Query(min_length=1, max_length=255)]
 STREAM = {200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}}
+MOST_OF_A_MARK = 1_000  # characters
 GONE = {410: {"model": Problem, "description": "some after that number are no longer kept"}}
 EVENT_PAGE = openapi.answer("EventPage", events=list[EventView])
-MARK = openapi.answer("Mark", mark=int, workspace=Annotated[str, About("The one that the caller sees.")])
+MARK = openapi.answer("Mark", mark=str, workspace=Annotated[str, About("The one that the caller sees.")])
 
 
 @routes.add(calls.EVENTS, EVENTS, more={**STREAM, **GONE})
@@ -104,7 +105,7 @@ async def task_events(
 @routes.add(calls.CHANGED, MARK)
 async def changed(  # noqa: PLR0917 - the parameters of its query
     caller: Calling,
-    mark: Annotated[int, Query(ge=-1, le=2**63 - 1)] = -1,
+    mark: Annotated[str, Query(max_length=MOST_OF_A_MARK)] = "",
     wait_sec: Annotated[float, Query(ge=0, le=60)] = 0,
     agent_id: str | None = None,
     queues: Annotated[list[str] | None, Query()] = None,
@@ -113,7 +114,8 @@ async def changed(  # noqa: PLR0917 - the parameters of its query
 ) -> Response:
     """Answer when something may have been written since the mark, or when the time is over.
 
-    With `agent_id`, what it cannot claim is left out; queues, types and `took_all` are those of its last claim.
+    Marks of several servers go with commas between: each knows its own alone, and answers at once without one. With
+    `agent_id`, what it cannot claim is left out; queues, types and `took_all` are those of its last claim.
     """
     if agent_id is None:
         now = await caller.yard.changed(mark, wait_sec)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from time import time_ns
 
 from taskyard.core.claiming import ClaimPlan, own_ceilings
 from taskyard.core.task import LaneId
@@ -20,10 +19,9 @@ _MOST_TOPICS = 10_000  # that are kept apart: there is one for each stream and e
 
 class Waiters:
     def __init__(self) -> None:
-        # Of the last known write. Begun by the time, so that a mark of another process is not taken for one of this.
-        self.mark = time_ns() // 1000
+        self.mark = 1  # of the last known write
         self._marks: dict[str, int] = {}  # of the last write of each topic
-        self._unknown = self.mark  # of the last write of unknown topics
+        self._unknown = 1  # of the last write of unknown topics
         self._waiting: dict[asyncio.Future[None], AbstractSet[str] | None] = {}
 
     @property
@@ -60,9 +58,7 @@ class Waiters:
         """Whether a write on a wanted topic is known since the mark."""
         if wanted is None:
             return mark != self.mark
-        # A mark that is not of this process says nothing about what was written since.
-        is_unknown = mark < self._unknown or mark > self.mark
-        return is_unknown or any(mark < self._marks.get(topic, 0) for topic in wanted)
+        return mark < self._unknown or any(mark < self._marks.get(topic, 0) for topic in wanted)
 
 
 def lane_topic(lane: LaneId) -> str:
