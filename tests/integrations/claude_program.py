@@ -1,6 +1,8 @@
-"""Stands in for Claude's command line, which needs an account: speaks the same lines by a script, keeps a transcript.
+"""Stands in for Claude's command line: speaks the same lines by a script, and keeps a transcript.
 
-Turns are counted over processes, in a file; each turn does what the script, a JSON file, has for it.
+Turns are counted over processes, in a file; each turn does what the script, a JSON file, has for it. As of Claude's,
+an answer comes in parts with one id, of which only the end says how many tokens were written; the sum of a session
+goes on when the session does; and after a result that is an error, the status is 1.
 """
 
 import json
@@ -29,8 +31,25 @@ def heard() -> dict[str, Any]:
 
 
 def write(number: int, role: str, content: str) -> None:
-    entry = {"type": role, "uuid": f"{number:08}-0000-4000-8000-000000000000", "message": content}
+    keep({"type": role, "uuid": f"{number:08}-0000-4000-8000-000000000000", "message": content})
+
+
+def keep(entry: dict[str, Any]) -> None:
     say(type="transcript_mirror", filePath=str(FOLDER / f"{SESSION}.jsonl"), entries=[entry])
+
+
+def answer(number: int, text: str) -> None:
+    usage = {"input_tokens": 1000, "output_tokens": 1}
+    message = {"id": f"m{number}", "role": "assistant", "model": "claude-sonnet-4-5", "usage": usage}
+    stream({"type": "message_start", "message": {**message, "content": []}})
+    for content in ({"type": "thinking", "thinking": "hm", "signature": ""}, {"type": "text", "text": text}):
+        say(type="assistant", message={**message, "content": [content]}, session_id=SESSION)
+    stream({"type": "message_delta", "usage": {"output_tokens": 100}})
+
+
+def stream(event: dict[str, Any]) -> None:
+    if "--include-partial-messages" in sys.argv:
+        say(type="stream_event", event=event, uuid="u", session_id=SESSION, parent_tool_use_id=None)
 
 
 def may_use(number: int, tool: str, given: dict[str, Any]) -> str:
@@ -44,9 +63,12 @@ def may_use(number: int, tool: str, given: dict[str, Any]) -> str:
 def main() -> None:
     arguments = sys.argv[1:]
     note("options", arguments)
+    cost = 0.0
     if any(argument.startswith("--resume") for argument in arguments):
-        resumed = list(FOLDER.parent.rglob(f"{SESSION}.jsonl"))
-        note("resumed", [json.loads(line)["message"] for path in resumed for line in path.read_text().splitlines()])
+        paths = FOLDER.parent.rglob(f"{SESSION}.jsonl")
+        entries = [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+        note("resumed", [entry["message"] for entry in entries if "message" in entry])
+        cost = next((entry["totalCostUSD"] for entry in reversed(entries) if "totalCostUSD" in entry), 0.0)
     initialize = heard()
     say(
         type="control_response",
@@ -58,7 +80,7 @@ def main() -> None:
     counter = SCRIPT.with_suffix(".turn")
     number = int(counter.read_text()) if counter.exists() else 0
     turns = json.loads(SCRIPT.read_text())
-    cost, ending = 0.0, {"subtype": "success", "is_error": False, "result": "done"}
+    ending: dict[str, Any] = {"subtype": "success", "is_error": False, "result": "done"}
     while number < len(turns):
         turn, number = turns[number], number + 1
         counter.write_text(f"{number}")
@@ -80,23 +102,20 @@ def main() -> None:
             if allowed != "allow":
                 if turn.get("ends"):
                     counter.write_text(f"{number - 1}")  # it will ask again
+                    ending = {"subtype": "error_during_execution", "is_error": True, "errors": ["interrupted"]}
                     break
                 continue
-        usage = {"input_tokens": 1000, "output_tokens": 100}
-        message = {"id": f"m{number}", "role": "assistant", "model": "claude-sonnet-4-5", "usage": usage}
-        say(
-            type="assistant",
-            message={**message, "content": [{"type": "text", "text": turn["say"]}]},
-            session_id=SESSION,
-        )
+        answer(number, turn["say"])
         write(number, "assistant", turn["say"])
         cost += 0.0045 + turn.get("searches", 0)  # what the provider's own tools cost, no answer says
         ending = {**ending, "result": turn["say"]}
+    keep({"type": "cost-state", "totalCostUSD": cost})
     say(
         type="result", **ending, duration_ms=1, duration_api_ms=1, num_turns=1, session_id=SESSION,
         total_cost_usd=cost, usage={"input_tokens": 0, "output_tokens": 0},
     )  # fmt: skip
     sys.stdin.read()
+    sys.exit(1 if ending["is_error"] else 0)
 
 
 main()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import replace
@@ -18,15 +19,19 @@ from typing import Any, cast
 try:
     from claude_agent_sdk import (
         AssistantMessage,
+        CanUseToolShadowedWarning,
         ClaudeAgentOptions,
         Message,
         PermissionResultAllow,
         PermissionResultDeny,
         RateLimitEvent,
+        ResultError,
         ResultMessage,
+        StreamEvent,
         SystemMessage,
         TextBlock,
         ToolPermissionContext,
+        project_key_for_directory,
         query,
     )
     from claude_agent_sdk.types import (
@@ -80,7 +85,10 @@ class _Conversation:
         self._kind = f"{step}/" if (step := enclosing_step()) else ""
         self._decisions: dict[str, ToolDecision] = {}
         self._open: list[Mapping[str, Any]] = []  # tool calls that nobody has decided about yet
-        self._reported = 0  # micro-dollars of this conversation that the yard knows of
+        self._reported = 0  # micro-dollars of this turn that the yard knows of
+        self._before: int | None = None  # micro-dollars in Claude's own sum that are of earlier turns; None: not known
+        self._counted: set[str] = set()  # ids of answers whose tokens are counted, or will be at the end of each
+        self._coming: dict[str | None, dict[str, Any]] = {}  # the beginning of an answer, by the sub-agent that gets it
         self._limited: RateLimitEvent | None = None
 
     async def finish(self, prompt: str, on_message: Callable[[Message], object] | None) -> Any:
@@ -109,13 +117,21 @@ class _Conversation:
     ) -> ResultMessage:
         self._open, self._reported = [], 0
         options = await self._prepared(session, store)
+        self._before = await _spent_before(options)
         result = None
-        async with aclosing(cast(AsyncGenerator[Message], query(prompt=_asked(prompt), options=options))) as messages:
-            async for message in messages:
-                if on_message is not None:
-                    on_message(message)
-                await self._heard(message)
-                result = message if isinstance(message, ResultMessage) else result
+        try:
+            answering = query(prompt=_asked(prompt), options=options)
+            async with aclosing(cast(AsyncGenerator[Message], answering)) as messages:
+                async for message in messages:
+                    is_wanted = self._options.include_partial_messages or not isinstance(message, StreamEvent)
+                    if on_message is not None and is_wanted:
+                        on_message(message)
+                    await self._heard(message)
+                    result = message if isinstance(message, ResultMessage) else result
+        except ResultError:
+            # After a result that is an error, Claude's program ends with an error as well. The result says more.
+            if result is None:
+                raise
         if result is None:
             raise RuntimeError("Claude ended without a result")
         return result
@@ -125,6 +141,10 @@ class _Conversation:
         most = task.task.spec.constraints.max_cost
         left = None if most is None else max(most - task.cost, 0) / MICRO
         models = [*task.models, None, None]
+        if (decide := options.can_use_tool) is None and options.permission_prompt_tool_name is None:
+            decide = self._may_use
+            # It is for the tools that the options do not allow, and is not to be asked about the others.
+            warnings.filterwarnings("ignore", category=CanUseToolShadowedWarning)
         return replace(
             options,
             resume=session or options.resume,
@@ -132,7 +152,8 @@ class _Conversation:
             model=options.model or models[0],
             fallback_model=options.fallback_model or models[1],
             max_budget_usd=options.max_budget_usd if left is None else min(options.max_budget_usd or left, left),
-            can_use_tool=options.can_use_tool or self._may_use,
+            can_use_tool=decide,
+            include_partial_messages=True,  # only the end of an answer says how many tokens were written
             session_store_flush="eager",  # what is not stored when a worker dies is paid for again
             session_store=options.session_store or cast(SessionStore, store),  # of which it has what is needed
         )
@@ -144,8 +165,11 @@ class _Conversation:
             case SystemMessage(subtype="init"):
                 session, folder = message.data.get("session_id"), message.data.get("cwd")
                 await self._task.session(session, work_dir=folder)
+            case StreamEvent():
+                await self._measured(message)
             case AssistantMessage():
-                await self._spend(message)
+                if message.usage and not self._is_counted(message.message_id):
+                    await self._spend(message.model, message.usage)
                 for text in (block.text for block in message.content if isinstance(block, TextBlock)):
                     await self._task.stream(text)
             case RateLimitEvent():
@@ -157,16 +181,42 @@ class _Conversation:
             case _:
                 pass
 
-    async def _spend(self, answer: AssistantMessage) -> None:
-        if not (usage := answer.usage):
-            return
+    async def _measured(self, message: StreamEvent) -> None:
+        """Count the tokens of an answer at its end. The parts that it comes in have those of its beginning, each."""
+        event, place = message.event, message.parent_tool_use_id
+        if event.get("type") == "message_start":
+            self._coming[place] = event["message"]
+            self._is_counted(event["message"].get("id"))
+        elif event.get("type") == "message_delta" and (answer := self._coming.pop(place, None)) is not None:
+            began: dict[str, Any] = answer.get("usage") or {}
+            ended: dict[str, Any] = event.get("usage") or {}
+            usage = {**began, **{name: count for name, count in ended.items() if count is not None}}
+            await self._spend(answer.get("model"), usage)
+
+    def _is_counted(self, answer_id: str | None) -> bool:
+        """Whether an answer was counted before. From here on it is. One without an id never was."""
+        if answer_id is None:
+            return False
+        before = len(self._counted)
+        self._counted.add(answer_id)
+        return len(self._counted) == before
+
+    async def _spend(self, model: str | None, usage: Mapping[str, Any]) -> None:
+        tokens = anthropic_usage(usage)
+        if not any(tokens.values()):
+            return  # what Claude's program says itself, such as of an error
         before = self._task.cost
-        await self._task.spend(model=answer.model, **anthropic_usage(usage))
+        await self._task.spend(model=model, **tokens)
         self._reported += self._task.cost - before
 
     async def _settle(self, result: ResultMessage) -> None:
-        """Report what Claude's own sum has beyond its answers: tools of the server, models without a known price."""
-        total = round((result.total_cost_usd or 0) * MICRO)
+        """Report what Claude's own sum has beyond its answers: tools of the server, models without a known price.
+
+        The sum is that of the whole session, also of its turns in earlier attempts.
+        """
+        if self._before is None:
+            return
+        total = round((result.total_cost_usd or 0) * MICRO) - self._before
         if total > self._reported:
             await self._task.spend((total - self._reported) / MICRO)
             self._reported = total
@@ -226,6 +276,18 @@ def _call_id(tool: str, given: Mapping[str, Any]) -> str:
 async def _asked(prompt: str) -> AsyncIterator[dict[str, Any]]:
     """As a stream: only then does Claude ask for permissions."""
     yield {"type": "user", "message": {"role": "user", "content": prompt}, "parent_tool_use_id": None}
+
+
+async def _spent_before(options: ClaudeAgentOptions) -> int | None:
+    """What Claude's own sum begins with, in micro-dollars: a session that goes on has the sum in its transcript."""
+    if options.resume is None or options.session_store is None:
+        return 0
+    key = SessionKey(project_key=project_key_for_directory(options.cwd), session_id=options.resume)
+    entries = cast("list[dict[str, Any]] | None", await options.session_store.load(key))
+    if entries is None:
+        return None  # it is in a file of this machine
+    sums = [entry.get("totalCostUSD") for entry in entries if entry.get("type") == "cost-state"]
+    return round((sums[-1] or 0) * MICRO) if sums else 0
 
 
 class TaskSessionStore:
