@@ -155,6 +155,100 @@ def test_every_kind_of_field_says_what_is_wrong_with_it(visit: Visit, yard: Sync
     }  # fmt: skip
 
 
+def answer_of(yard: SyncYard, task: str) -> Any:
+    question = yard.approvals.get(task, "release").question
+    assert question is not None
+    assert question.answered is not None
+    return question.answered.data
+
+
+def test_a_number_is_sent_as_it_was_typed(visit: Visit, yard: SyncYard):
+    fields = {name: {"type": "number"} for name in ("price", "change", "account")}
+    task = given_a_question(yard, answer_schema={"type": "object", "properties": fields})
+    visit.open("/approvals", "Approvals")
+    for label, keys in (("Price", "2.50"), ("Change", "-0.05"), ("Account", "12345678901234567")):
+        visit.main.get_by_label(label).press_sequentially(keys)
+        expect(visit.main.get_by_label(label)).to_have_value(keys)
+
+    visit.button("Send the answer").click()
+    account = visit.main.get_by_label("Account")
+    expect(account).to_have_accessible_description(re.compile("must be a number"))  # a browser would send another one
+    account.fill("1234")
+    visit.button("Send the answer").click()
+
+    expect(visit.main.get_by_text("May I release it?")).to_have_count(0)
+    assert answer_of(yard, task) == {"price": 2.5, "change": -0.05, "account": 1234}
+
+
+def a_file(name: str) -> Any:
+    return {"name": name, "mimeType": "text/plain", "buffer": name.encode()}
+
+
+def test_fields_that_are_filled_in_while_files_are_stored_keep_what_they_have(visit: Visit, yard: SyncYard):
+    fields = {"plan": {"type": "string", "format": "binary"}, "log": {"type": "string", "format": "binary"}}
+    schema = {"type": "object", "properties": {**fields, "notes": {"type": "string"}}}
+    task = given_a_question(yard, answer_schema=schema)
+    held: list[Route] = []
+    visit.page.route("**/api/artifacts/**", lambda route: held.append(route))  # noqa: PLW0108 - a builtin is refused
+    visit.open("/approvals", "Approvals")
+    visit.main.get_by_label("Plan").set_input_files(a_file("plan.txt"))
+    visit.main.get_by_label("Log").set_input_files(a_file("log.txt"))
+    visit.main.get_by_label("Notes").fill("typed meanwhile")
+
+    for upload in held:
+        upload.continue_()
+    visit.sees("plan.txt is stored.")
+    visit.sees("log.txt is stored.")
+    visit.button("Send the answer").click()
+
+    expect(visit.main.get_by_text("May I release it?")).to_have_count(0)
+    answer = answer_of(yard, task)
+    assert (answer["notes"], sorted(answer)) == ("typed meanwhile", ["log", "notes", "plan"])
+
+
+def test_what_a_list_shows_when_an_entry_was_removed_is_what_it_sends(visit: Visit, yard: SyncYard):
+    listed: dict[str, Any] = {
+        "files": {"type": "array", "items": {"type": "string", "format": "binary"}},
+        "edits": {"type": "array", "items": {"type": "object"}},
+        "hosts": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+    }
+    task = given_a_question(yard, answer_schema={"type": "object", "properties": listed})
+    visit.open("/approvals", "Approvals")
+    for number in (1, 2):
+        for place in range(3):
+            visit.button("Add").nth(place).click()
+        visit.main.get_by_label(f"Edits {number}", exact=True).fill(f'{{"n": {number}}}')
+        visit.main.get_by_label(f"Files {number}", exact=True).set_input_files(a_file(f"{number}.txt"))
+        visit.sees(f"{number}.txt is stored.")
+
+    for gone in ("Files 1", "Edits 1", "Hosts 1", "Hosts 1"):
+        visit.main.get_by_role("button", name=f"Remove {gone}").click()
+    expect(visit.main.get_by_label("Files 1", exact=True)).to_have_value(re.compile("2.txt"))
+    expect(visit.main.get_by_label("Edits 1", exact=True)).to_have_value('{"n": 2}')
+    visit.button("Send the answer").click()
+
+    expect(visit.main.get_by_text("May I release it?")).to_have_count(0)
+    answer = answer_of(yard, task)
+    (file,) = answer.pop("files")
+    assert answer == {"edits": [{"n": 2}]}
+    assert yard.artifacts.get(file.removeprefix("artifact:")).name == "2.txt"
+
+
+def test_what_is_wrong_is_marked_also_where_no_field_is_just_for_that(visit: Visit, yard: SyncYard):
+    window = {"type": "object", "minProperties": 2, "properties": {"start": {"type": "string"}, "end": {}}}
+    extra = {"type": "object", "additionalProperties": {"type": "integer"}}
+    given_a_question(yard, answer_schema={"type": "object", "properties": {"window": window, "extra": extra}})
+    visit.open("/approvals", "Approvals")
+    visit.main.get_by_label("Start").fill("soon")
+    visit.main.get_by_label("Extra").fill('{"width": "wide"}')
+    visit.button("Send the answer").click()
+
+    expect(visit.main.get_by_label("Extra")).to_have_accessible_description(re.compile("width: must be a whole number"))
+    whole = visit.main.get_by_role("group", name="Window")
+    expect(whole).to_have_accessible_description(re.compile("2 properties"))
+    expect(whole).to_be_focused()
+
+
 def link_to(place: Place, yard: SyncYard, task: str) -> str:
     """What a notification would have, made beside the browser's event loop."""
 

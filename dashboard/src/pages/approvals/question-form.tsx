@@ -1,6 +1,6 @@
 /** A form made from the JSON Schema of a question. It is the same on the page of approvals and behind a link. */
 import { Plus, Send, Trash2 } from "lucide-react";
-import { useEffect, useId, useRef, useState, type ReactNode, type SyntheticEvent } from "react";
+import { useEffect, useEffectEvent, useId, useRef, useState, type ReactNode, type SyntheticEvent } from "react";
 
 import { Refused, wordsOf } from "@/api/problem";
 import { say } from "@/language/say";
@@ -11,6 +11,7 @@ import {
   inputType,
   kindOf,
   missing,
+  placed,
   problemsOf,
   propertiesOf,
   titleOf,
@@ -22,6 +23,7 @@ import type { Problems, Schema } from "./schema";
 import "./question-form.css";
 
 type Upload = (file: File) => Promise<string>;
+type Update = (before: unknown) => unknown;
 
 interface FormProps {
   schema: unknown;
@@ -67,7 +69,7 @@ export function QuestionForm({ schema, send, upload, hindrance }: FormProps) {
     try {
       await send(answer); // also where something lacks: the server finds what else is wrong, and all is said at once
     } catch (error) {
-      const refused = error instanceof Refused ? problemsOf(error.facts) : {};
+      const refused = error instanceof Refused ? placed(problemsOf(error.facts), schema, answer) : {};
       const found = Object.keys(refused).length > 0 ? { ...refused, ...missing(schema, answer) } : {};
       complain(found, Object.keys(found).length > 0 ? say("Correct what is marked.") : wordsOf(error));
     } finally {
@@ -110,7 +112,7 @@ interface FieldProps {
   path: string; // of the value within the answer
   isRequired: boolean;
   value: unknown;
-  change: (value: unknown) => void;
+  change: (update: Update) => void; // of the value as it is by then: other fields may have changed meanwhile
   problems: Problems;
   upload: Upload | string;
 }
@@ -177,8 +179,12 @@ interface Ids {
 
 function TextField(props: FieldProps) {
   const kind = kindOf(props.schema);
-  const text = typeof props.value === "string" || typeof props.value === "number" ? String(props.value) : "";
-  const change = (given: string) => props.change(typed(kind, given));
+  // What is typed is kept as it is: the number of "2." is 2, and a field that showed it could not be typed on.
+  const [text, setText] = useState(() => (isTypeable(props.value) ? String(props.value) : ""));
+  function change(given: string) {
+    setText(given);
+    props.change(() => typed(kind, given));
+  }
   return (
     <Labelled props={props}>
       {(ids) =>
@@ -202,13 +208,14 @@ function TextField(props: FieldProps) {
 function Choices(props: FieldProps) {
   const choices = choicesOf(props.schema) ?? [];
   const chosen = choices.findIndex((each) => JSON.stringify(each.value) === JSON.stringify(props.value));
+  const choose = (number: number) => props.change(() => choices[number]?.value);
   return (
     <Labelled props={props}>
       {(ids) => (
-        <select {...ids} value={chosen} onChange={(event) => props.change(choices[Number(event.target.value)]?.value)}>
+        <select {...ids} value={chosen} onChange={(event) => choose(Number(event.target.value))}>
           <option value={-1}>{say("Choose…")}</option>
           {choices.map((each, number) => (
-            <option key={each.title} value={number}>
+            <option key={number} value={number}>
               {each.title}
             </option>
           ))}
@@ -237,7 +244,7 @@ function YesOrNo(props: FieldProps) {
               name={id}
               checked={props.value === each}
               data-invalid={problem !== undefined}
-              onChange={() => props.change(each)}
+              onChange={() => props.change(() => each)}
             />
             {each ? say("Yes") : say("No")}
           </label>
@@ -254,14 +261,29 @@ function YesOrNo(props: FieldProps) {
 
 function FileField(props: FieldProps) {
   const [words, setWords] = useState<string | null>(null);
+  const [stored, setStored] = useState<string | undefined>();
+  const latest = useRef(0); // the number of the file that counts: of two, the one that was chosen last
+  // Only an effect has the place that this field has by then: entries of a list move while a file is on its way.
+  const place = useEffectEvent(() => props.change(() => stored));
+  useEffect(() => {
+    if (stored !== undefined) place();
+  }, [stored]);
+
   async function store(file: File | undefined) {
+    latest.current += 1;
+    const mine = latest.current;
+    setStored(undefined);
+    setWords(null);
+    props.change(() => undefined); // what was stored before is not what the field shows now
     if (file === undefined || typeof props.upload === "string") return;
     setWords(say("Storing {name}…", { name: file.name }));
     try {
-      props.change(await props.upload(file));
+      const reference = await props.upload(file);
+      if (mine !== latest.current) return;
+      setStored(reference);
       setWords(say("{name} is stored.", { name: file.name }));
     } catch (error) {
-      setWords(wordsOf(error));
+      if (mine === latest.current) setWords(wordsOf(error));
     }
   }
   return (
@@ -287,11 +309,7 @@ function JsonField(props: FieldProps) {
   const [text, setText] = useState(() => (props.value === undefined ? "" : JSON.stringify(props.value, null, 2)));
   function change(given: string) {
     setText(given);
-    try {
-      props.change(given.trim() === "" ? undefined : JSON.parse(given));
-    } catch {
-      props.change(given); // as text, which the server refuses unless text will do
-    }
+    props.change(() => readAsJson(given));
   }
   const hint = props.schema.type === "object" ? say("An object in JSON.") : say("A text, or any value in JSON.");
   const described = { ...props.schema, description: props.schema.description ?? hint };
@@ -312,39 +330,76 @@ function Group(props: FieldProps) {
       path={props.path === "" ? name : `${props.path}/${name}`}
       isRequired={isRequired}
       value={isObject(props.value) ? props.value[name] : undefined}
-      change={(member) => {
-        const whole = withMember(props.value, name, member);
-        // A part that may be left out is left out again when its last field is emptied.
-        props.change(Object.keys(whole).length > 0 || props.isRequired ? whole : undefined);
-      }}
+      change={(update) =>
+        props.change((before) => {
+          const whole = withMember(before, name, update(isObject(before) ? before[name] : undefined));
+          // A part that may be left out is left out again when its last field is emptied.
+          return Object.keys(whole).length > 0 || props.isRequired ? whole : undefined;
+        })
+      }
     />
   ));
-  if (props.path === "") return <>{fields}</>;
+  return props.path === "" ? <>{fields}</> : <Fields props={props}>{fields}</Fields>;
+}
+
+/** Several fields that belong together: what they are, what they are for, and what is wrong with them as a whole. */
+function Fields({ props, children }: { props: FieldProps; children: ReactNode }) {
+  const id = useId();
+  const problem = props.problems[props.path];
+  const hint = props.schema.description;
+  const described = [typeof hint === "string" && `${id}-hint`, problem !== undefined && `${id}-problem`].filter(
+    Boolean,
+  );
   return (
-    <fieldset className="field-group">
+    <fieldset
+      className="field-group"
+      tabIndex={-1}
+      data-invalid={problem !== undefined}
+      aria-describedby={described.length > 0 ? described.join(" ") : undefined}
+    >
       <legend className="label">
         {titleOf(props.schema, props.name)}
         {!props.isRequired && <span className="quiet"> {say("(optional)")}</span>}
       </legend>
-      {fields}
+      {typeof hint === "string" && (
+        <span className="hint" id={`${id}-hint`}>
+          {hint}
+        </span>
+      )}
+      {children}
+      {problem !== undefined && (
+        <span className="field-problem" id={`${id}-problem`}>
+          {problem}
+        </span>
+      )}
     </fieldset>
   );
 }
 
 function List(props: FieldProps) {
   const items: unknown[] = Array.isArray(props.value) ? props.value : [];
+  const [ids, setIds] = useState(() => items.map((_, number) => number)); // by which an entry is known when others go
   const schema = isObject(props.schema.items) ? props.schema.items : {};
   const title = titleOf(props.schema, props.name);
-  const problem = props.problems[props.path];
+
+  function add() {
+    setIds([...ids, Math.max(-1, ...ids) + 1]);
+    props.change((before) => [...listed(before), begun(schema) ?? ""]);
+  }
+
+  function remove(number: number) {
+    setIds(ids.filter((_, at) => at !== number));
+    props.change((before) => {
+      const rest = listed(before).filter((_, at) => at !== number);
+      // A list that may be left out, and began without entries, is left out again when its last entry is removed.
+      return rest.length > 0 || props.isRequired || "default" in props.schema ? rest : undefined;
+    });
+  }
+
   return (
-    <fieldset className="field-group">
-      <legend className="label">
-        {title}
-        {!props.isRequired && <span className="quiet"> {say("(optional)")}</span>}
-      </legend>
+    <Fields props={props}>
       {items.map((item, number) => (
-        // Items have no names of their own: their place is all there is.
-        <div className="list-item" key={number}>
+        <div className="list-item" key={ids[number]}>
           <Field
             {...props}
             schema={schema}
@@ -352,26 +407,43 @@ function List(props: FieldProps) {
             path={props.path === "" ? String(number) : `${props.path}/${number}`}
             isRequired
             value={item}
-            change={(value) => props.change(items.map((each, at) => (at === number ? value : each)))}
+            change={(update) =>
+              props.change((before) => listed(before).map((each, at) => (at === number ? update(each) : each)))
+            }
           />
           <button
             type="button"
             className="button square plain"
             aria-label={say("Remove {title} {number}", { title, number: number + 1 })}
-            onClick={() => props.change(items.filter((_, at) => at !== number))}
+            onClick={() => remove(number)}
           >
             <Trash2 aria-hidden />
           </button>
         </div>
       ))}
-      {problem !== undefined && <span className="field-problem">{problem}</span>}
       <div>
-        <button type="button" className="button small" onClick={() => props.change([...items, begun(schema) ?? ""])}>
+        <button type="button" className="button small" onClick={add}>
           <Plus aria-hidden /> {say("Add")}
         </button>
       </div>
-    </fieldset>
+    </Fields>
   );
+}
+
+function listed(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function readAsJson(text: string): unknown {
+  try {
+    return text.trim() === "" ? undefined : JSON.parse(text);
+  } catch {
+    return text; // which the server refuses unless text will do
+  }
+}
+
+function isTypeable(value: unknown): value is string | number {
+  return typeof value === "string" || typeof value === "number";
 }
 
 function isObject(value: unknown): value is Schema {

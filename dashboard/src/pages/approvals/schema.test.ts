@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { begun, choicesOf, inputType, kindOf, missing, problemsOf, titleOf, typed, withMember } from "./schema";
+import { begun, choicesOf, inputType, kindOf, missing, placed, problemsOf, titleOf, typed, withMember } from "./schema";
 
 const ADDRESS = {
   type: "object",
@@ -55,6 +55,16 @@ describe("an answer", () => {
     expect(withMember({ a: 1, b: 2 }, "a", undefined)).toEqual({ b: 2 });
   });
 
+  it.each([
+    ["2.", 2],
+    ["-0.05", -0.05],
+    ["1e3", 1000],
+    [" ", undefined],
+    ["0x10", "0x10"],
+    ["Infinity", "Infinity"],
+    ["12345678901234567", "12345678901234567"],
+  ])("has of %j in a field for numbers %j", (text, value) => expect(typed("number", text)).toBe(value));
+
   it("leaves out a part that nobody touched and nobody needs", () => {
     const optional = { ...ADDRESS, required: ["street"] };
     expect(begun(optional)).toEqual({ floor: 1 });
@@ -85,4 +95,24 @@ describe("an answer", () => {
         ],
       }),
     ).toEqual({ street: "is short", "": "no" }));
+
+  it("has every complaint at a field that the form has", () => {
+    const schema = {
+      type: "object",
+      properties: { "a/b": { type: "string" }, extra: { type: "object" }, parts: { type: "array", items: ADDRESS } },
+    };
+    const found = {
+      "a/b": "is short",
+      "extra/x/0": "no",
+      "extra/y": "odd",
+      "parts/0/more/rent": "low",
+      ghost: "lacks",
+    };
+    expect(placed(found, schema, { parts: [{}] })).toEqual({
+      "a/b": "is short",
+      extra: "x/0: no; y: odd",
+      "parts/0/more/rent": "low",
+      "": "ghost: lacks",
+    });
+  });
 });

@@ -55,14 +55,18 @@ export function inputType(schema: Schema): "text" | "date" | "email" | "url" {
 }
 
 export function choicesOf(schema: Schema): Choice[] | null {
-  if (Array.isArray(schema.enum)) return schema.enum.map((value: unknown) => ({ value, title: String(value) }));
+  if (Array.isArray(schema.enum)) return schema.enum.map((value: unknown) => ({ value, title: shown(value) }));
   const options: unknown[] = Array.isArray(schema.oneOf) ? schema.oneOf : [];
   const named = options.filter((each): each is Schema => isSchema(each) && "const" in each);
   if (named.length === 0 || named.length < options.length) return null;
   return named.map((each) => ({
     value: each.const,
-    title: typeof each.title === "string" ? each.title : String(each.const),
+    title: typeof each.title === "string" ? each.title : shown(each.const),
   }));
+}
+
+function shown(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 export function propertiesOf(schema: Schema): [string, Schema, boolean][] {
@@ -90,11 +94,16 @@ export function begun(schema: unknown, isRequired = true): unknown {
   return found.length > 0 || isRequired ? Object.fromEntries(found) : undefined;
 }
 
+const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+
 /** What is typed, as the value that the schema wants; text that is none is left for the server to refuse. */
 export function typed(kind: FieldKind, text: string): unknown {
-  if (text === "") return undefined;
-  if (kind === "number") return Number.isNaN(Number(text)) ? text : Number(text);
-  return text;
+  if (kind !== "number") return text === "" ? undefined : text;
+  const digits = text.trim();
+  if (digits === "") return undefined;
+  const number = NUMBER.test(digits) ? Number(digits) : NaN;
+  // A whole number that is too long for the browser would be sent as another one.
+  return Number.isFinite(number) && (!Number.isInteger(number) || Number.isSafeInteger(number)) ? number : text;
 }
 
 /** The same object with a member set, or without it where the value is undefined. */
@@ -138,4 +147,34 @@ export function problemsOf(facts: Record<string, unknown>): Problems {
   const listed = Array.isArray(facts.problems) ? facts.problems.filter(isSchema) : [];
   const pairs = listed.map((each) => [each.field === "data" ? "" : String(each.field), String(each.rule)] as const);
   return Object.fromEntries(pairs.reverse()); // of several about one field, the first is shown
+}
+
+/** The same complaints, each at a field that the form has: one about what is inside or beside a field says where. */
+export function placed(problems: Problems, schema: unknown, answer: unknown): Problems {
+  const found: Record<string, string[]> = {};
+  for (const [path, rule] of Object.entries(problems)) {
+    const [field, rest] = fieldFor(path, schema, answer);
+    (found[field] ??= []).push(rest === "" ? rule : `${rest}: ${rule}`);
+  }
+  return Object.fromEntries(Object.entries(found).map(([field, rules]) => [field, rules.join("; ")]));
+}
+
+/** The field for a path within the answer, and what of the path is left inside that field. */
+function fieldFor(path: string, schema: unknown, value: unknown): [string, string] {
+  if (!isSchema(schema) || path === "") return ["", path];
+  for (const [name, part, member] of partsOf(schema, value)) {
+    if (path !== name && !path.startsWith(`${name}/`)) continue;
+    const [field, rest] = fieldFor(path.slice(name.length + 1), part, member);
+    return [field === "" ? name : `${name}/${field}`, rest];
+  }
+  return ["", path];
+}
+
+/** What a form shows of a value by itself: its name, its schema and what it is now. */
+function partsOf(schema: Schema, value: unknown): [string, unknown, unknown][] {
+  const kind = kindOf(schema);
+  if (kind === "list" && Array.isArray(value)) return value.map((item, number) => [String(number), schema.items, item]);
+  if (kind !== "object") return [];
+  const given = isSchema(value) ? value : {};
+  return propertiesOf(schema).map(([name, each]) => [name, each, given[name]]);
 }
