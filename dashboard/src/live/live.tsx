@@ -6,6 +6,7 @@
 import { useQueryClient, type Query, type QueryClient } from "@tanstack/react-query";
 import { createContext, use, useEffect, useEffectEvent, useMemo, useState, type ReactNode } from "react";
 
+import { serverNow } from "./clock";
 import { EventFeed, type Connection, type YardEvent } from "./stream";
 
 declare module "@tanstack/react-query" {
@@ -13,7 +14,7 @@ declare module "@tanstack/react-query" {
     queryMeta: {
       changesWith?: (event: YardEvent) => boolean;
       pace?: number; // milliseconds that the answer is good enough for, whatever happens
-      /** When the answer was read, where the server may give one that it has kept: it is asked until it is newer than the event. */
+      /** When the answer was read, where the server may give one that it has kept: it is asked until it is newer than the event, for a while. */
       readAt?: (data: unknown) => string | undefined;
     };
   }
@@ -22,17 +23,19 @@ declare module "@tanstack/react-query" {
 const GATHER = 80; // milliseconds that events gather before the page follows
 const PACE = 1_000; // milliseconds between two rounds of asking again
 const WRITTEN_WITHIN = 1_000; // milliseconds from the time that an event names until others can read what it tells of
+const DOUBT = 30_000; // milliseconds after an event in which an answer that is not newer is asked for again
 
 type Handler = (events: readonly YardEvent[]) => void;
 
 /** Hands batches of events on, to the queries they change and to whoever listens. */
-class Hub {
+export class Hub {
   paused = false;
   readonly handlers = new Set<Handler>();
   private batch: YardEvent[] = [];
   private again = new Set<string>(); // queries that changed and could not be asked yet
   private doubted = new Set<string>(); // queries that were asked, and may have got what is old
   private newest = 0; // the latest time that an event named
+  private lastHeard = 0;
   private timer: number | undefined;
   private lastRound = 0;
   private heldBack = 0;
@@ -43,6 +46,9 @@ class Hub {
   ) {}
 
   heard(event: YardEvent): void {
+    // Nothing has happened later than now: a time that lies ahead is of a clock that is wrong.
+    this.newest = Math.max(this.newest, Math.min(Date.parse(event.at), serverNow()));
+    this.lastHeard = Date.now();
     if (this.paused) {
       this.heldBack += 1;
       this.timer ??= window.setTimeout(() => this.tell(), PACE);
@@ -67,6 +73,8 @@ class Hub {
     this.heldBack = 0;
     this.tell();
     this.everything();
+    this.doubted = new Set(this.client.getQueryCache().findAll({ type: "active" }).filter(isKept).map(hashOf));
+    this.timer ??= window.setTimeout(() => this.round(), PACE);
   }
 
   /** Ask for all that is on the page again: some events may have been missed. */
@@ -79,24 +87,27 @@ class Hub {
   }
 
   private tell(): void {
+    window.clearTimeout(this.timer);
     this.timer = undefined;
     this.onHeldBack(this.heldBack);
   }
 
   private round(): void {
+    if (this.paused) {
+      this.tell(); // all is asked again when it goes on
+      return;
+    }
     this.timer = undefined;
-    if (this.paused) return; // all is asked again when it goes on
     this.lastRound = Date.now();
     const events = this.batch;
     this.batch = [];
-    for (const event of events) this.newest = Math.max(this.newest, Date.parse(event.at));
     this.handlers.forEach((handler) => handler(events));
     const changed = this.client
       .getQueryCache()
       .findAll({ type: "active", predicate: (query) => this.isChanged(query, events) });
     const later = changed.filter((query) => !isAskable(query, this.lastRound));
-    this.again = new Set(later.map((query) => query.queryHash));
-    this.doubted = new Set(changed.filter((query) => query.meta?.readAt).map((query) => query.queryHash));
+    this.again = new Set(later.map(hashOf));
+    this.doubted = new Set(changed.filter(isKept).map(hashOf));
     for (const query of changed)
       if (!later.includes(query)) void this.client.refetchQueries({ queryKey: query.queryKey, exact: true });
     if (this.again.size + this.doubted.size > 0) this.timer = window.setTimeout(() => this.round(), PACE);
@@ -109,11 +120,24 @@ class Hub {
     return isOld || this.again.has(query.queryHash) || events.some(concerns);
   }
 
-  /** Whether the answer is known to have been read after all that was heard. */
+  /** Whether the answer is known to have been read after all that was heard, or has been asked for long enough.
+   *
+   * Where a clock was set back or the server refuses, no answer is newer: nobody is to ask for ever.
+   */
   private isUpToDate(query: Query): boolean {
     const readAt = query.meta?.readAt?.(query.state.data);
-    return readAt !== undefined && Date.parse(readAt) >= this.newest + WRITTEN_WITHIN;
+    const isNewer = readAt !== undefined && Date.parse(readAt) >= this.newest + WRITTEN_WITHIN;
+    return isNewer || Math.abs(Date.now() - this.lastHeard) > DOUBT;
   }
+}
+
+/** Whether the server may have kept the answer from before. */
+function isKept(query: Query): boolean {
+  return query.meta?.readAt !== undefined;
+}
+
+function hashOf(query: Query): string {
+  return query.queryHash;
 }
 
 /** Ask for all that is on the page again, but for long lists: those would be asked page by page from their beginning. */
