@@ -26,7 +26,7 @@ from taskyard.worker.gateway.attempt_endpoint import AttemptEndpoint, Gateway
 from taskyard.worker.gateway.upstreams import WITHHELD
 from taskyard.worker.handlers import Agent
 from taskyard.worker.isolation.control_groups import ProgramGroup
-from taskyard.worker.isolation.git import GitFailed
+from taskyard.worker.isolation.git import CEILING, GitFailed
 from taskyard.worker.isolation.limits import ProgramLimits
 from taskyard.worker.isolation.task_worktrees import Worktree, Worktrees, WorktreeTaken
 from taskyard.worker.process.supervisor import before_the_end
@@ -222,7 +222,11 @@ async def _timed(seconds: float | None) -> AsyncGenerator[None]:
 def _place(worktree: Worktree | None) -> dict[str, str]:
     if worktree is None:
         return {}
-    return {"TASKYARD_WORKTREE": os.fspath(worktree.place), "TASKYARD_BRANCH": worktree.record.branch}
+    return {
+        "TASKYARD_WORKTREE": os.fspath(worktree.place),
+        "TASKYARD_BRANCH": worktree.record.branch,
+        CEILING: os.fspath(worktree.place.parent),  # the worker's folder may be in a repository of its user
+    }
 
 
 async def _request(task: Context, work_dir: str | None) -> dict[str, Json]:

@@ -6,15 +6,20 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from taskyard.core.errors import InvalidInput
+from taskyard.visible_text import visible
 
 FIELD = "--worktree"
+PREFIX = "taskyard"  # of the branches of tasks
+CEILING = "GIT_CEILING_DIRECTORIES"  # git's variable: folders in which it does not look for a repository
 # A hook or a monitor would run with the worker's rights, and a signature would ask a person for a key.
 _QUIETLY = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "commit.gpgSign=false")
 _AUTHOR = ("-c", "user.name=taskyard", "-c", "user.email=taskyard@localhost")
+_INNER = "160000"  # the mode of a repository inside of another
 _LEFT = "What the agent left uncommitted"
 
 
@@ -62,22 +67,48 @@ class Repository:
 
     def remove_worktree(self, place: Path) -> None:
         """Delete the folder and what the repository knows of it."""
-        if place in self.worktrees():
-            self._git("worktree", "remove", "--force", "--force", os.fspath(place))
         if place.exists():
             shutil.rmtree(place)
+        if place in self.worktrees():  # git takes what is left of one whose folder is gone, whatever was in that
+            self._git("worktree", "remove", "--force", "--force", os.fspath(place))
 
     def delete_branch(self, branch: str) -> None:
         self._git("branch", "--quiet", "-D", "--", branch)
 
-    def is_dirty(self, place: Path) -> bool:
-        """Whether something is changed or new there that no commit has; what git ignores does not count."""
-        return bool(_run("-C", os.fspath(place), "status", "--porcelain"))
+    def save(self, place: Path, branch: str, base: str) -> str | None:
+        """Have branches keep all work in a worktree; what git does not ignore there is committed first.
 
-    def commit_all(self, place: Path) -> None:
-        """Commit everything that git does not ignore to the branch that is checked out there."""
-        _run("-C", os.fspath(place), "add", "--all")
-        _run("-C", os.fspath(place), *_AUTHOR, "commit", "--quiet", "--no-verify", "--message", _LEFT)
+        Says which further branch has it, where the task's own cannot. Refused where the work is another repository's.
+        """
+        if not (place / ".git").exists():
+            with suppress(GitFailed):  # it says what was wrong, whether that is repaired or not
+                self._git("worktree", "repair", os.fspath(place))
+        found = Path(_run_in(place, "rev-parse", "--path-format=absolute", "--git-common-dir"))
+        if found.resolve() != self.git_dir.resolve():
+            raise GitFailed(f"{place} is not a worktree of {self.git_dir} any more: delete it yourself")
+        # Asked for in so many words: a repository may be configured to show neither.
+        is_dirty = bool(_run_in(place, "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=none"))
+        if is_dirty:
+            _run_in(place, "add", "--all")
+        if (inner := _inner_repository(place, base)) is not None:
+            raise GitFailed(f"{visible(inner)} is a git repository of its own, whose work no branch here would have")
+        if is_dirty:
+            _run_in(place, *_AUTHOR, "commit", "--quiet", "--no-verify", "--message", _LEFT)
+        return self._keep_head(place, branch)
+
+    def _keep_head(self, place: Path, branch: str) -> str | None:
+        """Give a branch to commits that were made on none: they would go with the worktree."""
+        if _run_in(place, "branch", "--show-current"):
+            return None
+        head, tip = _run_in(place, "rev-parse", "HEAD"), self.tip(branch)
+        if self._git("for-each-ref", "--count=1", f"--contains={head}", "refs/heads", "refs/tags", "refs/remotes"):
+            return None
+        if tip is None or self._git("rev-list", "--count", f"{head}..{tip}") == "0":
+            self._git("update-ref", f"refs/heads/{branch}", head)
+            return None
+        further = f"{branch}-{head[:12]}"
+        self._git("update-ref", f"refs/heads/{further}", head)
+        return further
 
     def _git(self, *words: str) -> str:
         return _run("--git-dir", os.fspath(self.git_dir), *words)
@@ -99,23 +130,37 @@ def opened(path: str | Path) -> Repository:
         repository.head()
     except GitFailed:
         raise InvalidInput(FIELD, f"{path} has no commit yet, from which a branch could begin") from None
+    if repository.has_branch(PREFIX):
+        raise InvalidInput(FIELD, f"{path} has a branch {PREFIX}, so git can make no branch {PREFIX}/TASK: rename it")
     return repository
 
 
-def _run(*words: str) -> str:
+def _inner_repository(place: Path, base: str) -> str | None:
+    """A repository inside of a worktree whose commit is not that of the base: a clone, or a submodule with changes."""
+    changed = _run_in(place, "diff-index", "--raw", "-z", "--ignore-submodules=none", base).split("\0")
+    pairs = zip(changed[::2], changed[1::2], strict=False)
+    return next((path for facts, path in pairs if facts.split(" ")[1] == _INNER), None)
+
+
+def _run_in(place: Path, *words: str) -> str:
+    """Run git in a worktree. One that is none any more does not stand for a repository that it happens to be in."""
+    return _run("-C", os.fspath(place), *words, ceiling=os.fspath(place.parent))
+
+
+def _run(*words: str, ceiling: str = "") -> str:
     done = subprocess.run(
-        _words(words), stdin=subprocess.DEVNULL, capture_output=True, env=_environment(), check=False, text=True
+        _words(words), stdin=subprocess.DEVNULL, capture_output=True, env=_environment(ceiling), check=False
     )
     if done.returncode:
-        raise GitFailed(done.stderr.strip() or f"git ended with status {done.returncode}")
-    return done.stdout.rstrip("\n")
+        raise GitFailed(done.stderr.decode("utf-8", "replace").strip() or f"git ended with status {done.returncode}")
+    return os.fsdecode(done.stdout).rstrip("\n")  # names of files are any bytes
 
 
 def _words(words: Sequence[str]) -> list[str]:
     return ["git", *_QUIETLY, *words]
 
 
-def _environment() -> dict[str, str]:
+def _environment(ceiling: str) -> dict[str, str]:
     """Without what points git at another repository: a worker may be started by a hook."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return kept | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    return kept | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", CEILING: ceiling}

@@ -28,7 +28,7 @@ from typing import BinaryIO
 from taskyard.core.errors import InvalidInput, NotFound
 from taskyard.core.json_value import compact
 from taskyard.core.task import Status
-from taskyard.worker.isolation.git import GitFailed, Repository
+from taskyard.worker.isolation.git import PREFIX, GitFailed, Repository
 from taskyard.worker.process.runtime_files import FOLDER, lock_file, open_private, prepare
 from taskyard.yard import Yard
 
@@ -107,12 +107,15 @@ class Worktree:
         repository.add_worktree(self.place, branch, base if tip is None else None)
         self.write(replace(self.record, made=True))
 
-    def remove(self, *, discard: bool = False) -> None:
-        """Delete the folder, when what is uncommitted there is on the branch; and a branch that has nothing new."""
-        repository, branch = Repository(Path(self.record.git_dir)), self.record.branch
+    def remove(self, *, discard: bool = False) -> list[str]:
+        """Delete the folder, when what was made there is on a branch; and a branch that has nothing new.
+
+        Says which branches have what was made there.
+        """
+        repository, branch, further = Repository(Path(self.record.git_dir)), self.record.branch, None
         if Path(self.record.git_dir).is_dir():
-            if self.place.is_dir() and self.record.made and not discard and repository.is_dirty(self.place):
-                repository.commit_all(self.place)
+            if self.place.is_dir() and self.record.made and not discard:
+                further = repository.save(self.place, branch, self.record.base)
             repository.remove_worktree(self.place)
             if repository.tip(branch) == self.record.base:
                 repository.delete_branch(branch)
@@ -120,6 +123,7 @@ class Worktree:
             raise GitFailed(f"its repository {self.record.git_dir} is gone; delete {self.place} yourself")
         _record_of(self.place).unlink(missing_ok=True)
         self._file.close()
+        return [each for each in (branch, further) if each and repository.has_branch(each)]
 
     def end_program(self) -> None:
         """End what a worker that was killed has left running here."""
@@ -178,7 +182,7 @@ class Worktrees:
         folder.mkdir(mode=0o700, exist_ok=True)
         name = name_of(task_id)
         new = WorktreeRecord(
-            task=task_id, git_dir=os.fspath(self.repository.git_dir), branch=f"taskyard/{name}", base="", keep=self.keep
+            task=task_id, git_dir=os.fspath(self.repository.git_dir), branch=f"{PREFIX}/{name}", base="", keep=self.keep
         )
         held = _hold(folder / name, new, wait=PATIENCE)
         try:
@@ -237,17 +241,15 @@ def listed(folder: Path = FOLDER) -> list[FoundWorktree]:
 
 
 def clean(place: Path, *, discard: bool = False) -> str | None:
-    """Remove a worktree that nobody works in. Says which branch has what was made there; None: nothing was."""
+    """Remove a worktree that nobody works in. Says which branches have what was made there; None: nothing was."""
     held = _hold(place, None)
     try:
         held.end_program()
         with _one_at_a_time(place.parent):
-            held.remove(discard=discard)
+            return ", ".join(held.remove(discard=discard)) or None
     except BaseException:
         held.leave()
         raise
-    repository = Repository(Path(held.record.git_dir))
-    return held.record.branch if held.record.branch and repository.has_branch(held.record.branch) else None
 
 
 async def seen(yard: Yard, found: FoundWorktree) -> SeenWorktree:
