@@ -1,13 +1,13 @@
 """Graphs of LangGraph as workers, on a model that needs no network: what is paid for is done once, whatever happens."""
 
-from collections.abc import Callable
-from typing import Annotated, Any, NotRequired, TypedDict
+from collections.abc import AsyncIterator, Callable
+from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 import pytest
 from langchain_core.language_models.chat_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
-from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langgraph.func import entrypoint  # pyright: ignore[reportMissingTypeStubs]
 from langgraph.func import task as graph_task  # pyright: ignore[reportMissingTypeStubs]
 from langgraph.graph import END, START, StateGraph  # pyright: ignore[reportMissingTypeStubs]
@@ -21,7 +21,7 @@ from taskyard.core.errors import InvalidAnswer, LeaseLost
 from taskyard.core.task import Status
 from taskyard.integrations.langgraph import YardSaver, run
 from taskyard.ledger.clock import ManualClock
-from tests.integrations.conftest import Crash, RateLimitError, lose_lease, outcomes, spent, traced_calls
+from tests.integrations.conftest import Crash, RateLimitError, lose_lease, outcomes, spent, streamed, traced_calls
 
 PRICE = 3_500  # micro-dollars for 1,000 tokens read and 100 written by gpt-4o: 2.50 and 10 dollars a million
 
@@ -45,6 +45,17 @@ class Model(BaseChatModel):
             f"answer {len(self.asked)}", usage_metadata=usage, response_metadata={"model_name": "gpt-4o"}
         )
         return ChatResult(generations=[ChatGeneration(message=answer)])
+
+
+class StreamingModel(Model):
+    """Answers in two words, the second of which says what both cost."""
+
+    async def _astream(self, messages: list[BaseMessage], *_: Any, **__: Any) -> AsyncIterator[ChatGenerationChunk]:
+        self.asked.append(str(messages[-1].content))
+        usage = UsageMetadata(input_tokens=1000, output_tokens=100, total_tokens=1100)
+        yield ChatGenerationChunk(message=AIMessageChunk(content="one "))
+        facts = {"model_name": "gpt-4o"}
+        yield ChatGenerationChunk(message=AIMessageChunk(content="two", usage_metadata=usage, response_metadata=facts))
 
 
 def _added(before: list[str], more: list[str]) -> list[str]:
@@ -133,6 +144,93 @@ async def test_a_node_that_ended_is_not_run_again(yard: Yard, clock: ManualClock
 
     assert runs == ["first", "second", "second"]
     assert (await yard.get(task.id)).result == {"notes": ["first", "after ['first']"]}
+
+
+async def test_a_graph_that_ended_is_not_run_again_when_the_handler_is(yard: Yard):
+    crashes, worker = [RuntimeError("crash")], taskyard.Agent("helper")
+    first, second = Model(), Model()
+    graphs = [graph_of(a=asking(first, 2)), _functional(second)]
+
+    @worker.handles("ask")
+    async def ask(task: taskyard.Context) -> Any:
+        ended = [await run(task, graphs[0], {"notes": []}), await run(task, graphs[1], "one")]
+        if crashes:
+            raise crashes.pop()
+        return ended
+
+    task = await yard.enqueue("ask", retry={"strategy": "immediate"})
+    await yard.drain(worker)
+
+    assert (await yard.get(task.id)).result == [{"notes": ["answer 1", "answer 2"]}, "answer 1"]
+    assert (first.asked, second.asked) == (["0:0", "0:1"], ["one"])
+    assert await spent(yard, task.id) == 3 * PRICE
+
+
+def _functional(model: Model) -> Any:
+    @entrypoint()  # pyright: ignore[reportUntypedFunctionDecorator]
+    async def ask(word: str) -> Any:
+        return (await model.ainvoke(word)).content
+
+    return cast(Any, ask)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_model_that_a_node_streams_itself_is_paid_for(yard: Yard, stream: bool):
+    model, worker = StreamingModel(), taskyard.Agent("helper")
+
+    async def node(_: State) -> dict[str, list[str]]:
+        return {"notes": [str(chunk.content) async for chunk in model.astream("hello") if chunk.content]}
+
+    @worker.handles("ask")
+    async def ask(task: taskyard.Context) -> Any:
+        return await run(task, graph_of(a=node), {"notes": []}, stream=stream)
+
+    task = await yard.enqueue("ask")
+    await yard.drain(worker)
+
+    assert (await yard.get(task.id)).result == {"notes": ["one ", "two"]}
+    assert await spent(yard, task.id) == PRICE
+
+
+async def test_the_text_of_a_streamed_run_is_shown_and_paid_for_once(yard: Yard):
+    """The node is run again with the stored answer, which is shown as a whole."""
+    model, crashes, worker = StreamingModel(), [RuntimeError("crash")], taskyard.Agent("helper")
+
+    async def node(_: State) -> dict[str, list[str]]:
+        answer = await model.ainvoke("hello")
+        if crashes:
+            raise crashes.pop()
+        return {"notes": [str(answer.content)]}
+
+    @worker.handles("ask")
+    async def ask(task: taskyard.Context) -> Any:
+        return await run(task, graph_of(a=node), {"notes": []}, stream=True)
+
+    task = await yard.enqueue("ask", retry={"strategy": "immediate"})
+    await yard.drain(worker)
+
+    assert (await yard.get(task.id)).result == {"notes": ["one two"]}
+    assert await streamed(yard, task.id) == {1: "one two", 2: "one two"}
+    assert (len(model.asked), await spent(yard, task.id)) == (1, PRICE)
+
+
+@pytest.mark.parametrize("place", ["graph", "option"])
+async def test_a_breakpoint_is_refused_since_it_asks_nobody(yard: Yard, place: str):
+    model, worker = Model(), taskyard.Agent("helper")
+    drawing: Any = StateGraph(State)
+    drawing.add_node("a", asking(model, 1)).add_edge(START, "a")
+    graph = drawing.compile(interrupt_before=["a"] if place == "graph" else None)
+
+    @worker.handles("ask")
+    async def ask(task: taskyard.Context) -> Any:
+        options: dict[str, Any] = {"interrupt_after": ["a"]} if place == "option" else {}
+        return await run(task, graph, {"notes": []}, **options)
+
+    task = await yard.enqueue("ask")
+    await yard.drain(worker)
+
+    assert ((await yard.get(task.id)).status, model.asked) == (Status.DEAD_LETTERED, [])
+    assert [each[1] for each in await outcomes(yard, task.id)] == ["refused"]
 
 
 async def test_what_no_later_node_has_changed_is_there_after_a_crash(yard: Yard, clock: ManualClock):

@@ -20,7 +20,7 @@ from taskyard.worker.context import Context
 from taskyard.worker.control import Interrupted
 from taskyard.worker.current import within_step
 from taskyard.worker.faults import diagnose_error
-from taskyard.worker.spending import StepCost
+from taskyard.worker.spending import Ran, StepCost
 
 Answer = TypeVar("Answer")
 Body = Callable[[], Awaitable[Any]]
@@ -87,7 +87,20 @@ async def step(task: Context, kind: str, body: Body, *, spend: StepCost = None, 
     with task.naming(name), step_span(name, facts), within_step(name):
         began = time_ns()
         result = await body()
-        return await in_worker(task, task.store_step(name, result, spend, ran=(began, time_ns())))
+        return await keep_step(task, name, result, spend, ran=(began, time_ns()))
+
+
+async def keep_step(task: Context, name: str, result: Any, spend: StepCost, *, ran: Ran) -> Any:
+    """Store what came of a step. A framework that gives the call up meanwhile waits for that: it is paid for.
+
+    Frameworks do so with calls that go on side by side when one of them fails.
+    """
+    storing = asyncio.ensure_future(in_worker(task, task.store_step(name, result, spend, ran=ran)))
+    try:
+        return await asyncio.shield(storing)
+    except asyncio.CancelledError:
+        await asyncio.gather(storing, return_exceptions=True)
+        raise
 
 
 async def in_worker(task: Context, call: Coroutine[Any, Any, Answer]) -> Answer:

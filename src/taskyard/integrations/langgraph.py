@@ -16,9 +16,10 @@ from typing import Any, cast
 
 try:
     from langchain_core.caches import BaseCache
+    from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
     from langchain_core.globals import get_llm_cache, set_llm_cache
-    from langchain_core.messages import message_to_dict, messages_from_dict
-    from langchain_core.outputs import ChatGeneration, Generation
+    from langchain_core.messages import AIMessage, message_to_dict, messages_from_dict
+    from langchain_core.outputs import ChatGeneration, Generation, LLMResult
     from langchain_core.runnables import RunnableConfig
     from langgraph.checkpoint.base import (
         WRITES_IDX_MAP,
@@ -35,12 +36,14 @@ try:
 except ImportError as error:
     raise ImportError("langgraph is missing or too old (pip install 'taskyard[langgraph]')") from error
 
+from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import is_mapping
-from taskyard.integrations.agent_steps import agent_run, approve, in_worker
+from taskyard.integrations.agent_steps import agent_run, approve, in_worker, keep_step, show
 from taskyard.worker.context import Context
 from taskyard.worker.current import enclosing_step, find_task
 
 Stored = dict[str, Any]  # the body of a step
+_STORED = "taskyard_stored"  # marks an answer that is a step, and is paid for
 
 
 async def run(
@@ -49,13 +52,16 @@ async def run(
     input: Any,
     *,
     config: RunnableConfig | None = None,
+    stream: bool = False,
     **options: Any,
 ) -> Any:
     """Run a compiled graph, or an entrypoint, on a task: gives what `ainvoke` gives, and takes its options.
 
-    A graph that was cut off goes on where its last checkpoint was. One that interrupts itself suspends the task until
-    a person has answered.
+    A graph that was cut off goes on where its last checkpoint was; one that has ended gives what it ended with. One
+    that interrupts itself suspends the task until a person has answered. With `stream`, those who follow the task see
+    the text of the models as it comes.
     """
+    _check_breakpoints(graph, options)
     _install_cache()
     await task.known_steps()  # from here on, a model in a thread finds them without waiting for the loop
     name = graph.get_name()
@@ -63,16 +69,39 @@ async def run(
     config["configurable"] = {**config.get("configurable", {}), "thread_id": task.id}
     with agent_run(task, name):
         durable = graph.copy(update={"checkpointer": YardSaver(task)})
+        config["callbacks"] = _with(_UnstoredCalls(task), config.get("callbacks"))
         state = await durable.aget_state(config)
-        given: Any = None if state.next else input
+        given: Any = input if state.created_at is None else None
         if state.next and state.interrupts:
             given = await _answered(task, name, state.interrupts)
         while True:
-            result = await durable.ainvoke(given, config, **options)
+            if stream:
+                result = await _streamed(task, durable, given, config, options)
+            else:
+                result = await durable.ainvoke(given, config, **options)
             state = await durable.aget_state(config)
             if not state.interrupts:
                 return result
             given = await _answered(task, name, state.interrupts)
+
+
+async def _streamed(task: Context, graph: Any, given: Any, config: RunnableConfig, options: Mapping[str, Any]) -> Any:
+    """As `ainvoke`, with the text of the models shown. A stored answer is shown at once."""
+    result, modes = None, ["messages", "values"]
+    whole = {"output_keys": graph.output_channels, **options, "stream_mode": modes, "subgraphs": True}
+    async for namespace, mode, part in graph.astream(given, config, **whole):
+        if mode == "values" and not namespace:
+            result = part
+        elif mode == "messages" and isinstance(part[0], AIMessage):
+            await show(task, str(part[0].text))
+    return result
+
+
+def _check_breakpoints(graph: Any, options: Mapping[str, Any]) -> None:
+    """A breakpoint asks nothing: behind it, the half of the work would be taken for the whole."""
+    for name in ("interrupt_before", "interrupt_after"):
+        if getattr(graph, f"{name}_nodes", None) or options.get(name):
+            raise InvalidInput(name, "stops a graph without a question: call interrupt() in the node instead")
 
 
 # Questions
@@ -345,7 +374,9 @@ class StepCache(BaseCache):
         ran = (self._began.pop(f"{task.id}:{kind}", time_ns()), time_ns())
         stored = [_dumped_answer(each) for each in return_val]
         cost = _cost(return_val)
-        await in_worker(task, task.store_step(task.next_name(kind), stored, cost, ran=ran))
+        await keep_step(task, task.next_name(kind), stored, cost, ran=ran)
+        for each in return_val:
+            each.generation_info = {**(each.generation_info or {}), _STORED: True}
 
     def lookup(self, prompt: str, llm_string: str) -> Sequence[Generation] | None:
         if (task := find_task()) is None:
@@ -365,6 +396,35 @@ class StepCache(BaseCache):
     def clear(self, **options: Any) -> None:
         if self._elsewhere is not None:
             self._elsewhere.clear(**options)
+
+
+class _UnstoredCalls(BaseCallbackHandler):
+    """Reports what calls cost that LangChain makes past its cache: `astream` in a node, a model with `cache=False`."""
+
+    raise_error = True
+
+    def __init__(self, task: Context) -> None:
+        self._task = task
+
+    def on_llm_end(self, response: LLMResult, **_: Any) -> None:
+        for answers in response.generations:
+            cost = _cost(answers) if not any(map(_is_stored, answers)) else None
+            if cost is not None:
+                _from_thread(self._task, self._task.spend(**cost))
+
+
+def _is_stored(answer: Any) -> bool:
+    """Whether an answer is that of a step. LangChain marks what comes from a cache by a cost of nothing."""
+    usage: Mapping[str, Any] = getattr(getattr(answer, "message", None), "usage_metadata", None) or {}
+    return _STORED in (answer.generation_info or {}) or usage.get("total_cost") == 0
+
+
+def _with(ours: BaseCallbackHandler, theirs: list[BaseCallbackHandler] | BaseCallbackManager | None) -> Any:
+    if isinstance(theirs, BaseCallbackManager):
+        manager = theirs.copy()
+        manager.add_handler(ours)
+        return manager
+    return [*(theirs or []), ours]
 
 
 class _NotDone(Exception):
