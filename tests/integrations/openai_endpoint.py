@@ -115,9 +115,16 @@ def _chunks(text: str, asked: dict[str, Any], model: str) -> list[dict[str, Any]
     words = [f"{word} " for word in text.split()]
     if "input" in asked:
         places: dict[str, Any] = {"item_id": "msg_1", "output_index": 0, "content_index": 0, "logprobs": []}
-        deltas = [{"type": "response.output_text.delta", "delta": word, **places} for word in words]
-        whole = {"type": "response.completed", "response": _response(text, model)}
-        return [{"sequence_number": number, **each} for number, each in enumerate([*deltas, whole])]
+        whole = _response(text, model)
+        item, part = whole["output"][0], {"type": "output_text", "text": "", "annotations": []}
+        events: list[dict[str, Any]] = [
+            {"type": "response.created", "response": {**whole, "output": [], "usage": None}},
+            {"type": "response.output_item.added", "item": {**item, "content": []}, "output_index": 0},
+            {"type": "response.content_part.added", "part": part, **places},
+            *({"type": "response.output_text.delta", "delta": word, **places} for word in words),
+            {"type": "response.completed", "response": whole},
+        ]
+        return [{"sequence_number": number, **each} for number, each in enumerate(events)]
     base = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": model}
     chunks: list[dict[str, Any]] = [
         {**base, "choices": [{"index": 0, "delta": {"content": word}, "finish_reason": None}]} for word in words

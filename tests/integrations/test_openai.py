@@ -33,7 +33,7 @@ async def ask(client: openai.AsyncOpenAI, text: str) -> str:
 
 def worker_of(handler: Callable[[taskyard.Context], Awaitable[Any]]) -> taskyard.Agent:
     worker = taskyard.Agent("helper")
-    worker.handles("ask")(handler)
+    worker.handles("ask", "respond")(handler)
     return worker
 
 
@@ -76,7 +76,7 @@ async def test_a_crash_after_the_fifth_of_ten_calls_repeats_nothing_that_was_pai
     assert [each.cost for each in await yard.tasks.history(task.id)] == [5 * PRICE, 5 * PRICE]
 
 
-async def again(yard: Yard, handler: Callable[[taskyard.Context], Awaitable[Any]]) -> Any:
+async def again(yard: Yard, handler: Callable[[taskyard.Context], Awaitable[Any]], *, type: str = "ask") -> Any:
     """The result of a handler whose first attempt fails behind its last call."""
     seen = list[Any]()
 
@@ -86,7 +86,7 @@ async def again(yard: Yard, handler: Callable[[taskyard.Context], Awaitable[Any]
             raise RuntimeError("crash")
         return seen[-1]
 
-    task = await yard.enqueue("ask", prompt="Hello", retry={"strategy": "immediate"})
+    task = await yard.enqueue(type, prompt="Hello", retry={"strategy": "immediate"})
     await yard.drain(worker_of(twice))
     assert (seen[0], await spent(yard, task.id)) == (seen[1], PRICE)
     return (await yard.get(task.id)).result
@@ -151,6 +151,41 @@ async def test_a_streamed_response_is_stored_too(yard: Yard):
     assert len(served.heard) == 1
 
 
+async def test_a_stream_that_the_library_puts_together_is_stored_too(yard: Yard):
+    with endpoint("one two", "three") as served:
+
+        async def handler(task: taskyard.Context) -> list[str | None]:
+            asked: Any = [{"role": "user", "content": task.prompt}]
+            async with client_of(served) as client:
+                if task.type == "ask":
+                    async with client.chat.completions.stream(model="gpt-4o", messages=asked) as completion:
+                        return [(await completion.get_final_completion()).choices[0].message.content]
+                async with client.responses.stream(model="gpt-4o", input=task.prompt) as response:
+                    return [(await response.get_final_response()).output_text]
+
+        assert await again(yard, handler) == ["one two "]
+        assert await again(yard, handler, type="respond") == ["three"]
+    assert len(served.heard) == 2
+
+
+async def test_a_stream_that_the_library_puts_together_and_is_left_early_is_not_stored(yard: Yard):
+    with endpoint("one two", "three", holds=True) as served:
+
+        async def handler(task: taskyard.Context) -> str:
+            async with client_of(served) as client, client.responses.stream(model="gpt-4o", input="Count") as response:
+                if task.attempt == 1:
+                    await anext(response)
+                    task.loop.call_soon(served.let_go.set)
+                    raise RuntimeError("crash")
+                return (await response.get_final_response()).output_text
+
+        task = await yard.enqueue("ask", prompt="Count", retry={"strategy": "immediate"})
+        await yard.drain(worker_of(handler))
+
+    assert ((await yard.get(task.id)).result, len(served.heard)) == ("three", 2)
+    assert await spent(yard, task.id) == PRICE
+
+
 async def test_a_stream_that_is_left_early_is_not_stored_and_is_asked_for_again(yard: Yard):
     with endpoint("one two three", "four five", holds=True) as served:
 
@@ -174,7 +209,7 @@ async def test_a_stream_that_is_left_early_is_not_stored_and_is_asked_for_again(
 
 async def test_a_plain_handler_has_a_client_without_await(yard: Yard):
     worker = taskyard.Agent("helper")
-    with endpoint("one", 429, "two words") as served:
+    with endpoint("one", 429, "two words", "three") as served:
 
         @worker.handles("ask")
         def handler(task: taskyard.SyncContext) -> list[str]:
@@ -183,13 +218,15 @@ async def test_a_plain_handler_has_a_client_without_await(yard: Yard):
                 first = client.chat.completions.create(model="gpt-4o", messages=asked)
                 chunks = client.chat.completions.create(model="gpt-4o", messages=asked, stream=True)
                 said = [chunk.choices[0].delta.content or "" for chunk in chunks]
-            return [first.choices[0].message.content or "", *said]
+                with client.chat.completions.stream(model="gpt-4o", messages=asked) as stream:
+                    last = stream.get_final_completion()
+            return [first.choices[0].message.content or "", *said, last.choices[0].message.content or ""]
 
         task = await yard.enqueue("ask", prompt="Count", max_attempts=1)
         await yard.drain(worker)
 
-    assert (await yard.get(task.id)).result == ["one", "two ", "words "]
-    assert (len(served.heard), await spent(yard, task.id)) == (3, 2 * PRICE)
+    assert (await yard.get(task.id)).result == ["one", "two ", "words ", "three "]
+    assert (len(served.heard), await spent(yard, task.id)) == (4, 3 * PRICE)
 
 
 async def test_a_client_that_would_block_the_worker_is_refused(yard: Yard):

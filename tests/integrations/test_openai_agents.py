@@ -1,15 +1,17 @@
 """Agents of the OpenAI Agents SDK as workers, on its own scripted model: what is paid for is done once."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import pytest
 from agents import Agent, FunctionTool, Model, ModelProvider, RunConfig, Runner, Usage, function_tool
+from agents.items import TResponseStreamEvent
 from agents.mcp import MCPServer
 from agents.testing import ModelCall, ModelStep, ScriptedModel, assistant_message, function_call
 from mcp.types import CallToolResult, TextContent
 from mcp.types import Tool as MCPTool
+from openai.types.responses import ResponseCompletedEvent, ResponseIncompleteEvent
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import taskyard
@@ -26,7 +28,7 @@ USAGE = Usage(requests=1, input_tokens=1000, output_tokens=100, total_tokens=110
 class Models(ModelProvider):
     """Scripted models, by the names that agents ask for them."""
 
-    def __init__(self, **models: ScriptedModel) -> None:
+    def __init__(self, **models: Model) -> None:
         self._models = {name.replace("_", "-"): model for name, model in models.items()}
 
     def get_model(self, model_name: str | None) -> Model:
@@ -339,6 +341,57 @@ async def test_a_streamed_run_passes_its_events_on_and_pays_once(yard: Yard):
     assert await streamed(yard, task.id) == {1: "found", 2: "found"}
     assert {"raw_response_event", "run_item_stream_event"} <= {*told}
     assert await spent(yard, task.id) == 2 * PRICE
+
+
+class Ending(ScriptedModel):
+    """A model whose stream ends as the test has it: for each call, the type of its last event, without any output."""
+
+    def __init__(self, *endings: str) -> None:
+        super().__init__([says("found")] * len(endings), default_usage=USAGE)
+        self._endings = list(endings)
+
+    async def stream_response(self, *arguments: Any, **options: Any) -> AsyncIterator[TResponseStreamEvent]:
+        ending = self._endings.pop(0)
+        async for event in super().stream_response(*arguments, **options):
+            if not isinstance(event, ResponseCompletedEvent):
+                yield event
+                continue
+            response = event.response.model_copy(update={"output": []})
+            if ending == "response.completed":
+                yield event.model_copy(update={"response": response})
+            else:
+                yield ResponseIncompleteEvent(type="response.incomplete", response=response, sequence_number=9)
+
+
+async def run_streamed(yard: Yard, model: Model) -> str:
+    """The id of a task whose handler fails once, behind the run."""
+    crashes, worker, agent = [RuntimeError("crash")], taskyard.Agent("helper"), helper()
+    config = RunConfig(model_provider=Models(gpt_4o=model), tracing_disabled=True)
+
+    @worker.handles("ask")
+    async def ask(task: taskyard.Context) -> Any:
+        answer = await run(task, agent, run_config=config, stream=True)
+        if crashes:
+            raise crashes.pop()
+        return answer
+
+    task = await yard.enqueue("ask", prompt="Find it", retry={"strategy": "immediate"})
+    await yard.drain(worker)
+    return task.id
+
+
+async def test_an_answer_that_the_end_of_a_stream_leaves_out_is_stored(yard: Yard):
+    task_id = await run_streamed(yard, Ending("response.completed"))
+
+    assert (await yard.get(task_id)).result == "found"
+    assert await spent(yard, task_id) == PRICE
+
+
+async def test_a_stream_that_ends_without_an_answer_is_paid_for(yard: Yard):
+    task_id = await run_streamed(yard, Ending("response.incomplete", "response.completed"))
+
+    assert (await yard.get(task_id)).result == "found"
+    assert [each.cost for each in await yard.tasks.history(task_id)] == [PRICE, PRICE, 0]
 
 
 async def test_an_agent_outside_of_a_task_is_as_it_was(yard: Yard):

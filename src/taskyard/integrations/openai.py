@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import cache
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 try:
     import openai
@@ -106,6 +106,7 @@ class _StepStream(AsyncStream[Any]):
         self._begin, self._request = begin, options
         self._asking: asyncio.Task[Any] | None = None
         self._items = self._all()
+        self.response = cast(Any, _Closing(self.close))
 
     async def __anext__(self) -> Any:
         return await anext(self._items)
@@ -157,6 +158,7 @@ class _StoredStream(Stream[Any]):
 
     def __init__(self, chunks: list[Any]) -> None:
         self._chunks = iter(chunks)
+        self.response = cast(Any, _Closing(self.close))
 
     def __next__(self) -> Any:
         return next(self._chunks)
@@ -166,6 +168,13 @@ class _StoredStream(Stream[Any]):
 
     def close(self) -> None:
         self._chunks = iter(())
+
+
+class _Closing:
+    """Stands where a stream has its HTTP response, of which nothing is stored: `.stream()` of the library closes it."""
+
+    def __init__(self, close: Callable[[], Any]) -> None:
+        self.aclose = self.close = close
 
 
 def _read(type_: Any, stored: Any) -> Any:

@@ -35,7 +35,16 @@ try:
     from agents.models.default_models import get_default_model
     from agents.tool_context import ToolContext
     from mcp.types import CallToolResult
-    from openai.types.responses import Response, ResponseCompletedEvent, ResponseTextDeltaEvent, ResponseUsage
+    from openai.types.responses import (
+        Response,
+        ResponseCompletedEvent,
+        ResponseFailedEvent,
+        ResponseIncompleteEvent,
+        ResponseOutputItem,
+        ResponseOutputItemDoneEvent,
+        ResponseTextDeltaEvent,
+        ResponseUsage,
+    )
     from pydantic import TypeAdapter
 except ImportError as error:
     raise ImportError("openai-agents is missing or too old (pip install 'taskyard[openai-agents]')") from error
@@ -47,6 +56,7 @@ from taskyard.integrations.agent_steps import (
     approve,
     call_model,
     call_tool,
+    in_worker,
     show,
     within_tool,
 )
@@ -212,10 +222,17 @@ class YardModel(Model):
         completed: list[ResponseCompletedEvent] = []
 
         async def ask() -> Any:
+            items: list[ResponseOutputItem] = []
             async for event in self._model.stream_response(*arguments, **options):
                 if isinstance(event, ResponseCompletedEvent):
+                    event.response.output = event.response.output or items  # some providers leave it out at the end
                     completed.append(event)
                     return _dumped(_answer_of(event.response))
+                if isinstance(event, ResponseOutputItemDoneEvent):
+                    items.append(event.item)
+                if isinstance(event, ResponseIncompleteEvent | ResponseFailedEvent):
+                    cost = self._cost(_dumped(_answer_of(event.response)))
+                    await in_worker(task, task.spend(**cost))  # no answer, and yet it is paid for
                 events.put_nowait(event)
             raise RuntimeError("the stream of the model ended without an answer")
 
