@@ -179,6 +179,17 @@ async def test_a_remote_reader_that_is_cut_off_goes_on_where_it_was(yard: Yard, 
     assert 4 <= relay.asked <= 6
 
 
+async def test_a_remote_reader_that_is_cut_off_before_anything_came_gets_all_that_comes(yard: Yard, server: Server):
+    held = await given_a_running_task(yard)
+    async with _relayed(server) as (relay, url), taskyard.connect(url) as remote, asyncio.timeout(60):
+        reading = asyncio.create_task(_texts(remote, held.id))
+        await relay.has_answered.wait()
+        relay.cut()
+        await yard.streams.append(held.id, held.lease, [{"text": "one "}])
+        await yard.complete(held.id, held.lease)
+        assert await reading == "one "
+
+
 @pytest.mark.parametrize("most", [0, 1])
 async def test_where_too_many_are_followed_the_rest_is_read_in_pages(
     yard: Yard, server: Server, monkeypatch: pytest.MonkeyPatch, most: int
@@ -197,14 +208,25 @@ async def _texts(yard: Yard, task_id: str) -> str:
 
 
 class _Counting(Relay):
-    """Counts how often a stream is asked for."""
+    """Counts how often a stream is asked for, and knows when a stream begins."""
 
     asked = 0
+
+    def __init__(self, behind: int) -> None:
+        super().__init__(behind)
+        self.has_answered = asyncio.Event()
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(65536):
             self.asked += data.count(b"/stream")
             writer.write(data)
+        writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65536):
+            writer.write(data)
+            if client_streams.EVENTS.encode() in data:
+                self.has_answered.set()
         writer.close()
 
 

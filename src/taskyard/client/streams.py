@@ -27,7 +27,7 @@ QUIET = 15.0  # seconds after which a server gives a sign of life
 
 
 class _NothingCame(Exception):
-    """The answer ended without a word of the server's."""
+    """The answer began, and ended or was cut off without a word of the server's."""
 
 
 class _ChunkReader:
@@ -35,8 +35,12 @@ class _ChunkReader:
 
     def __init__(self) -> None:
         self._rest = b""
+        self.is_answered = False  # with a good status, and maybe nothing more
         self.has_begun = False
         self.is_over = False
+
+    def on_answer(self) -> None:
+        self.is_answered = True
 
     def read(self, piece: bytes) -> list[StreamedChunk]:
         """The chunks that are whole by now. `end` is the last event; a problem is raised."""
@@ -96,7 +100,12 @@ class RemoteStreams(Batched, Streams):
         while True:
             reading = _ChunkReader()
             answer = self.connection.receive(
-                calls.STREAM, headers={"Accept": EVENTS}, query={"after": after}, silence=2 * QUIET, task_id=task_id
+                calls.STREAM,
+                headers={"Accept": EVENTS},
+                query={"after": after},
+                silence=2 * QUIET,
+                on_begin=reading.on_answer,
+                task_id=task_id,
             )
             try:
                 async with aclosing(answer):
@@ -107,10 +116,10 @@ class RemoteStreams(Batched, Streams):
                         if reading.is_over:
                             return
             except StoreUnavailable:
-                if not reading.has_begun:
+                if not reading.is_answered:  # for as long as the client is patient
                     raise
             if not reading.has_begun:
-                raise _NothingCame  # something on the way keeps it to itself
+                raise _NothingCame  # the server ended, or something on the way keeps it to itself
 
     async def _follow_pages(self, task_id: str, after: str | None) -> AsyncGenerator[StreamedChunk, None]:
         while True:

@@ -142,9 +142,13 @@ class Connection:
         headers: dict[str, str],
         query: Query | None = None,
         silence: float = 0,
+        on_begin: Callable[[], None] | None = None,
         **names: str,
     ) -> AsyncGenerator[bytes]:
-        """Make a call whose answer is a file, until it begins to come. It may be silent for so many seconds more."""
+        """Make a call whose answer is a file, until it begins to come. It may be silent for so many seconds more.
+
+        `on_begin` hears of a good answer before any of it has come: what is lost from then on was cut off.
+        """
 
         sent, asked_for = {**self._headers, **headers}, _query(query)
 
@@ -154,6 +158,8 @@ class Connection:
             return answer if answer.is_success else await _read_whole(answer)
 
         answer = await self._answered(call, make, names, until=monotonic() + self._patience)
+        if on_begin is not None:
+            on_begin()
         try:
             async for piece in answer.pieces():
                 yield piece
