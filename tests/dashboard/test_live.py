@@ -79,6 +79,38 @@ def test_a_task_is_followed_while_it_is_worked_on(visit: Visit, yard: SyncYard):
     assert is_the_same(visit)
 
 
+def test_a_stream_that_was_refused_is_asked_for_again(visit: Visit, yard: SyncYard):
+    scene = given_a_scene(yard)
+    refused: list[Route] = []
+
+    def answer(route: Route) -> None:
+        if refused:
+            route.continue_()
+        else:
+            refused.append(route)
+            route.fulfill(status=503, body="{}", content_type="application/problem+json")
+
+    visit.page.route("**/stream*", answer)
+    visit.open(f"/tasks/{scene.running}", "Running one")
+    yard.streams.append(scene.running, scene.lease, [{"text": "Written by the agent"}])
+
+    visit.sees("Written by the agent")
+    assert refused
+
+
+def test_another_attempt_of_a_task_that_had_ended_is_followed(visit: Visit, yard: SyncYard):
+    scene = given_a_scene(yard)
+    visit.open(f"/tasks/{scene.dead}", "Dead one")
+    mark(visit)
+
+    yard.dead_letters.resolve(scene.dead, "retry", by="human:olga", note="once more")
+    (held,) = yard.claim("coder", start=True)
+    yard.streams.append(held.id, held.lease, [{"text": "Written by the agent"}])
+
+    visit.sees("Written by the agent")
+    assert (held.id, is_the_same(visit)) == (scene.dead, True)
+
+
 def test_what_happened_before_the_stream_stood_is_seen_once_it_stands(visit: Visit, yard: SyncYard):
     scene = given_a_scene(yard)
     held: list[Route] = []

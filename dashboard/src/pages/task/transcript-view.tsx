@@ -43,6 +43,8 @@ const FOLDED_FROM = 12; // lines
 const FOLDED_TO = 4; // lines that are left of what is folded
 const ON_ONE_LINE = 100; // characters of a value
 const LONGEST = 20_000; // characters of an entry that are drawn
+const FIRST_WAIT = 2_000; // milliseconds until a stream that was refused is asked for again; twice as long each time
+const LONGEST_WAIT = 60_000;
 
 const LOOKS: Record<EntryKind, { word: string; icon: LucideIcon }> = {
   message: { word: say("message"), icon: MessageSquareText },
@@ -57,7 +59,7 @@ const LOOKS: Record<EntryKind, { word: string; icon: LucideIcon }> = {
 };
 
 export function Transcript({ task, events }: { task: TaskDetails; events: readonly TaskEvent[] }) {
-  const streamed = useStreamed(task.id);
+  const streamed = useStreamed(task.id, isFinal(task.status));
   const [view, setView] = useState<TranscriptView>("all");
   const [search, setSearch] = useState("");
   const [shown, setShown] = useState(AT_ONCE);
@@ -252,19 +254,39 @@ function useFollowing(entries: readonly Entry[], results: unknown) {
   };
 }
 
-function useStreamed(taskId: string): readonly Entry[] {
+/** What attempts have streamed, and go on to. A task that has ended may get another attempt, which is followed too. */
+function useStreamed(taskId: string, isOver: boolean): readonly Entry[] {
   const [entries, setEntries] = useState<readonly Entry[]>([]);
+  const last = useRef<string | null>(null); // the place of the latest chunk: where a new stream goes on
   useEffect(() => {
-    // The browser comes back by itself after a cut, and says with Last-Event-ID how far it got.
-    const source = new EventSource(`/api/tasks/${encodeURIComponent(taskId)}/stream`);
+    let source: EventSource | undefined;
+    let again: number | undefined;
+    let wait = FIRST_WAIT;
     const add = (message: MessageEvent<string>) => {
       const chunk = JSON.parse(message.data) as Chunk;
+      last.current = chunk.place;
       setEntries((before) => grown(before, chunk));
     };
-    source.addEventListener("message", add);
-    source.addEventListener("restarted", add);
-    source.addEventListener("end", () => source.close());
-    return () => source.close();
-  }, [taskId]);
+    function open() {
+      const from = last.current === null ? "" : `?after=${last.current}`;
+      const stream = new EventSource(`/api/tasks/${encodeURIComponent(taskId)}/stream${from}`);
+      source = stream;
+      stream.addEventListener("open", () => (wait = FIRST_WAIT));
+      stream.addEventListener("message", add);
+      stream.addEventListener("restarted", add);
+      stream.addEventListener("end", () => stream.close());
+      stream.addEventListener("error", () => {
+        // After a cut the browser comes back by itself, and says with Last-Event-ID how far it got; not after a refusal.
+        if (stream.readyState !== EventSource.CLOSED) return;
+        again = window.setTimeout(open, wait);
+        wait = Math.min(wait * 2, LONGEST_WAIT);
+      });
+    }
+    open();
+    return () => {
+      window.clearTimeout(again);
+      source?.close();
+    };
+  }, [taskId, isOver]);
   return entries;
 }
