@@ -176,5 +176,6 @@ def test_a_worker_whose_limits_cannot_be_enforced_does_not_start(
 
     refused = taskyard("work", "--exec", "true", "--no-network")
     assert (refused.status, "needs bubblewrap" in refused.out) == (2, True)
+    assert "--exec: must be the words of a command" in taskyard("work", "--exec", "'true").out
     assert "must be a size" in taskyard("work", "--exec", "true", "--limit-memory", "2GB").out
     assert "must come with --exec" in taskyard("work", "--test-runner", "a=true", "--limit-cpu", "5").out

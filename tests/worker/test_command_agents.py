@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any, cast
@@ -117,6 +119,49 @@ async def test_a_cancelled_task_ends_the_program_and_everything_it_started(yard:
     await until(yard, task.id, Status.CANCELLED)
     for pid in map(int, pids.read_text().split()):
         await _gone(pid)
+
+
+BACKGROUND = (
+    "import subprocess, sys; sys.stdin.read()\n"
+    "left = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'], start_new_session={away})\n"
+    "print(left.pid)"
+)
+
+
+@pytest.mark.parametrize("away", [False, True], ids=["in its group", "out of its group"])
+async def test_what_a_program_leaves_running_does_not_hold_up_its_end(
+    yard: Yard, away: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("taskyard.worker.command.PATIENCE", 0.1)
+
+    details = await outcome(yard, program(BACKGROUND.format(away=away)))
+
+    assert details.status is Status.COMPLETED
+    os.kill(int(str(details.result)), signal.SIGKILL)  # it is still there: nobody has asked for its end
+
+
+async def test_a_program_with_a_relative_path_is_found_wherever_an_attempt_works(
+    yard: Yard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    line = json.dumps({"type": "session", "session_id": "s", "work_dir": str(elsewhere)})
+    (tmp_path / "agent.sh").write_text(f"#!/bin/sh\necho '{line}'\ntest $TASKYARD_ATTEMPT = 2 && pwd\n")
+    (tmp_path / "agent.sh").chmod(0o700)
+    monkeypatch.chdir(tmp_path)
+    agent = command_agent(Agent("program"), Command(words=["./agent.sh"]))
+    monkeypatch.chdir("/")
+    task = await yard.enqueue("code", retry={"strategy": "immediate"})
+    async with working(yard, agent):
+        await until(yard, task.id, Status.COMPLETED)
+
+    assert (await yard.get(task.id)).result == str(elsewhere)
+
+
+@pytest.mark.parametrize("words", [[], ["no-such-program"], ["./no-such-program"], ["/etc/passwd"], ["/"]])
+def test_a_program_that_cannot_be_run_is_refused_at_the_start(words: list[str]) -> None:
+    with pytest.raises(InvalidInput, match="--exec"):
+        command_agent(Agent("program"), Command(words=words))
 
 
 async def _gone(pid: int) -> None:

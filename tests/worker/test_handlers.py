@@ -148,6 +148,33 @@ async def test_a_handler_says_how_its_attempt_ends(
     assert details.failures == counted
 
 
+@pytest.mark.parametrize(
+    "failure",
+    [
+        Fail("r" * 200, "no way on"),
+        Fail("stuck\0", "no way on"),
+        Fail("stuck", "no way on", details=float("nan")),
+        Retry(float("nan"), "no way on"),
+    ],
+    ids=["long reason", "NUL", "details", "time"],
+)
+async def test_a_failure_that_cannot_be_stored_as_it_is_ends_the_attempt_all_the_same(
+    yard: Yard, failure: Exception
+) -> None:
+    agent = Agent("worker")
+
+    @agent.handles("code")
+    async def code(task: Context) -> None:
+        raise failure
+
+    task = await yard.enqueue("code", max_attempts=1)
+    await yard.drain(agent)
+
+    (attempt,) = (await yard.get(task.id)).attempts
+    assert attempt.reason == "agent_error"
+    assert str(attempt.error).startswith("no way on (how it failed was refused: ")
+
+
 async def test_a_handler_for_everything_takes_what_no_other_does(yard: Yard) -> None:
     agent = Agent("worker", max_concurrent_tasks=2)
 

@@ -132,6 +132,17 @@ async def test_tasks_at_the_same_time_have_worktrees_of_their_own(yard: Yard, tm
     assert branches(repository) == {f"taskyard/{task.id}" for task in tasks}
 
 
+async def test_what_a_program_leaves_running_in_its_worktree_ends_with_it(yard: Yard, tmp_path: Path, folder: Path):
+    program = "import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']).pid)"
+
+    details = await outcome(yard, agent(a_repository(tmp_path), folder, program))
+
+    assert details.status is Status.COMPLETED
+    stat = Path(f"/proc/{details.result}/stat")
+    assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
+    assert listed(folder) == []
+
+
 async def test_a_session_of_another_task_does_not_bring_its_folder_along(yard: Yard, tmp_path: Path, folder: Path):
     program = "import json, os, sys; print(json.load(sys.stdin)['session']['work_dir'] == os.getcwd())"
     worker = agent(a_repository(tmp_path), folder, program)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 from codecs import getincrementaldecoder
 from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -28,15 +27,15 @@ from taskyard.worker.handlers import Agent
 from taskyard.worker.isolation.control_groups import ProgramGroup
 from taskyard.worker.isolation.git import CEILING, GitFailed
 from taskyard.worker.isolation.limits import ProgramLimits
+from taskyard.worker.isolation.programs import Program, end, forget, found, started
 from taskyard.worker.isolation.task_worktrees import Worktree, Worktrees, WorktreeTaken
-from taskyard.worker.process.supervisor import before_the_end
 
 # What a program gets of this process's environment. Keys and tokens are passed only where they are named.
 ALWAYS_PASSED = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ", "SHELL")
 LINE_LIMIT = 1 << 20
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 LAST_WORDS = 4000  # characters of standard error that are kept of a failure
-PATIENCE = 5.0  # seconds between asking a process group to end and ending it
+PATIENCE = 5.0  # seconds in which what a program has printed is read, though it or what it started holds on to its pipes
 REASONS = {75: "rate_limit", 77: "auth_failure", 124: "timeout"}  # sysexits' TEMPFAIL and NOPERM; timeout(1)
 
 
@@ -54,7 +53,11 @@ class Command:
 
     def check(self) -> Command:
         """The command, with what holds its program to its limits. What would be of no use is refused."""
-        checked = replace(self, limits=self.limits.check())
+        limits, words = self.limits.check(), self.words
+        if words or isinstance(self.adapter, Adapter):  # another adapter may know its program by itself
+            given = words or (self.adapter.command if isinstance(self.adapter, Adapter) else ())
+            words = found(given, elsewhere=self.worktrees is not None)
+        checked = replace(self, words=words, limits=limits)
         if self.gateway is None:
             return checked
         self.gateway.check()
@@ -70,6 +73,7 @@ class _ProgramOutput:
     """What a program has said so far."""
 
     text: list[str] = field(default_factory=list[str])
+    errors: bytes = b""  # the end of what it printed to standard error
     size: int = 0
     output: Json = None
     has_output: bool = False
@@ -92,24 +96,6 @@ def command_agent(agent: Agent, command: Command, *types: str) -> Agent:
     if command.worktrees is not None:
         agent.settled = command.worktrees.tidy
     return agent
-
-
-async def started(*words: str, **options: Any) -> asyncio.subprocess.Process:
-    """Start a program in a group of its own, so that what it starts ends with it: by `end`, or with this process."""
-    process = await asyncio.create_subprocess_exec(*words, start_new_session=True, **options)
-    _groups.add(process.pid)
-    before_the_end.add(_kill_all)
-    return process
-
-
-_groups: set[int] = set()  # of the programs that were started and have not ended
-
-
-def _kill_all() -> None:
-    """For a process that is ended by force: nothing that it started goes on without it."""
-    for group in list(_groups):
-        with suppress(ProcessLookupError):
-            os.killpg(group, signal.SIGKILL)
 
 
 async def _run(task: Context, command: Command) -> Any:
@@ -187,24 +173,52 @@ async def _end_within(  # noqa: PLR0917 - each is something else
         limit=LINE_LIMIT,
     )
     printed = _ProgramOutput()
-    complaints = asyncio.create_task(_last_words(task, process))
     try:
         if worktree is not None:
             worktree.is_used_by(process.pid)
         request = command.adapter.request(await _request(task, directory or task.work_dir), task.prompt)
-        async with _timed(command.limits.time_sec):
-            await asyncio.gather(_hand_over(process, request), _listen(task, process, command, printed))
-            errors = await complaints
-            status = await process.wait()
-        if worktree is not None:
-            await end(process)  # what it left behind would go on in a worktree that is removed
+        async with _timed(command.limits.time_sec), _heard_beside(task, process, command, request, printed) as hearing:
+            status = await _until_ended(process, hearing)
+            if worktree is not None:
+                await end(process)  # what it left behind would go on in a worktree that is removed
+            heard, _ = await asyncio.wait([hearing], timeout=PATIENCE)
+            for each in heard:
+                each.result()
     except BaseException:
-        complaints.cancel()
         await _in_any_case(_cut_off(process, endpoint))
         raise
     finally:
-        _groups.discard(process.pid)
-    return status, errors, printed
+        process.hang_up()
+        forget(process)
+    return status, printed.errors.decode("utf-8", "replace"), printed
+
+
+@asynccontextmanager
+async def _heard_beside(
+    task: Context, process: Program, command: Command, request: str, printed: _ProgramOutput
+) -> AsyncGenerator[asyncio.Future[Any]]:
+    """What the program prints is taken until this ends. What it has left running may print for ever."""
+    hearing = asyncio.gather(
+        _hand_over(process, request), _listen(task, process, command, printed), _last_words(task, process, printed)
+    )
+    try:
+        yield hearing
+    finally:
+        hearing.cancel()
+        await asyncio.wait([hearing])
+        hearing.cancelled() or hearing.exception()  # it has been heard of, or is of no interest any more
+
+
+async def _until_ended(process: Program, hearing: asyncio.Future[Any]) -> int:
+    """The exit status. What goes wrong with what it prints ends the wait for it."""
+    waiting = asyncio.ensure_future(process.wait())
+    try:
+        await asyncio.wait([waiting, hearing], return_when=asyncio.FIRST_COMPLETED)
+        if not waiting.done():
+            hearing.result()
+        return await waiting
+    finally:
+        waiting.cancel()
 
 
 @asynccontextmanager
@@ -247,7 +261,7 @@ async def _request(task: Context, work_dir: str | None) -> dict[str, Json]:
     }
 
 
-async def _hand_over(process: asyncio.subprocess.Process, request: str) -> None:
+async def _hand_over(process: Program, request: str) -> None:
     assert process.stdin is not None
     with suppress(BrokenPipeError, ConnectionResetError):  # a program need not read its task
         process.stdin.write(request.encode())
@@ -255,9 +269,7 @@ async def _hand_over(process: asyncio.subprocess.Process, request: str) -> None:
     process.stdin.close()
 
 
-async def _listen(
-    task: Context, process: asyncio.subprocess.Process, command: Command, printed: _ProgramOutput
-) -> None:
+async def _listen(task: Context, process: Program, command: Command, printed: _ProgramOutput) -> None:
     assert process.stdout is not None
     while True:
         try:
@@ -303,17 +315,16 @@ async def _heard(task: Context, message: Mapping[str, Any], printed: _ProgramOut
             pass
 
 
-async def _last_words(task: Context, process: asyncio.subprocess.Process) -> str:
-    """Pass on what it prints to standard error as it comes, and answer the end of it."""
+async def _last_words(task: Context, process: Program, printed: _ProgramOutput) -> None:
+    """Pass on what it prints to standard error as it comes, and keep the end of it."""
     assert process.stderr is not None
-    kept, decoder = b"", getincrementaldecoder("utf-8")("replace")
+    decoder = getincrementaldecoder("utf-8")("replace")
     while part := await process.stderr.read(65536):
-        kept = (kept + part)[-LAST_WORDS:]
+        printed.errors = (printed.errors + part)[-LAST_WORDS:]
         await task.output.say("stderr", decoder.decode(part))
-    return kept.decode("utf-8", "replace")
 
 
-async def _cut_off(process: asyncio.subprocess.Process, endpoint: AttemptEndpoint | None) -> None:
+async def _cut_off(process: Program, endpoint: AttemptEndpoint | None) -> None:
     if endpoint is not None:
         await endpoint.close()  # the calls under way cost money: they end before the program does
     await end(process)
@@ -328,7 +339,7 @@ async def _in_any_case(ending: Coroutine[Any, Any, None]) -> None:
             await asyncio.shield(running)
 
 
-async def _let_go(process: asyncio.subprocess.Process) -> None:
+async def _let_go(process: Program) -> None:
     """Take what is left to be read: only then are its pipes closed. Who escaped its group may hold them open."""
     assert process.stdout is not None
     assert process.stderr is not None
@@ -338,27 +349,6 @@ async def _let_go(process: asyncio.subprocess.Process) -> None:
                 pass
             while await process.stderr.read(65536):
                 pass
-
-
-async def end(process: asyncio.subprocess.Process) -> None:
-    """End the program and everything it started: first ask, then insist."""
-    try:
-        await _end_group(process)
-    finally:
-        if process.returncode is not None:
-            _groups.discard(process.pid)
-
-
-async def _end_group(process: asyncio.subprocess.Process) -> None:
-    for number, patience in ((signal.SIGTERM, PATIENCE), (signal.SIGKILL, PATIENCE)):
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), patience)
-            # The leader has gone; what it left behind in its group goes too.
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            return
 
 
 def _result(status: int, errors: str, printed: _ProgramOutput, limits: ProgramLimits) -> Json:

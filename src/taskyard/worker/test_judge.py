@@ -21,11 +21,12 @@ from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
 from taskyard.features.artifacts.rules import checked_name
 from taskyard.features.attempts.validation.rules import TEST_RUNNER
-from taskyard.worker.command import end, environment, started
+from taskyard.worker.command import environment
 from taskyard.worker.context import Context
 from taskyard.worker.control import Fail
 from taskyard.worker.fetch import artifacts_among
 from taskyard.worker.handlers import Agent
+from taskyard.worker.isolation.programs import Program, end, started
 
 LIMIT = 600.0  # seconds
 MOST_OUTPUT = 10 << 20  # bytes that a command may print
@@ -117,7 +118,7 @@ async def _lay_out(task: Context, judged: str, directory: Path, most: int) -> No
         await task.fetch_artifact(each.id, directory / each.id if path.exists() else path)
 
 
-async def _waited_for(process: asyncio.subprocess.Process, printed: _Printed, limits: Limits) -> str | None:
+async def _waited_for(process: Program, printed: _Printed, limits: Limits) -> str | None:
     """Which limit the command met; None where it came to its own end."""
     ended, too_much = asyncio.create_task(process.wait()), asyncio.create_task(printed.too_much.wait())
     try:

@@ -282,7 +282,7 @@ def work(
     )
     if program is not None or with_adapter is not None:
         command = Command(
-            words=shlex.split(program or ""),
+            words=_words(program),
             adapter=adapter(with_adapter) if with_adapter else Adapter(),
             passed=env or (),
             limits=limits,
@@ -315,6 +315,13 @@ def work(
             await yard.close()
 
     stay(run())
+
+
+def _words(program: str | None) -> list[str]:
+    try:
+        return shlex.split(program or "")
+    except ValueError as error:
+        raise InvalidInput("--exec", f"must be the words of a command: {error}") from None
 
 
 def _named_agent(name: str) -> Agent:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from taskyard.core.errors import StoreFull
+from taskyard.core.errors import InvalidInput, StoreFull
+from taskyard.core.task import Reason
 from taskyard.worker.context import Context
 
 logger = logging.getLogger("taskyard.worker")
@@ -27,3 +28,14 @@ async def hand_in(context: Context, call: Callable[[], Awaitable[Answer]]) -> An
             logger.warning("%s: its result is kept, and handed in again: %s", context.id, full)
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
+
+
+async def hand_in_failure(
+    context: Context, call: Callable[..., Awaitable[None]], reason: str, error: str, **more: Any
+) -> None:
+    """Hand in that the attempt failed. What the yard cannot store of it is left out: it has failed all the same."""
+    try:
+        await hand_in(context, lambda: call(reason, error, **more))
+    except InvalidInput as refusal:
+        logger.warning("%s: how it failed was refused: %s", context.id, refusal)
+        await hand_in(context, lambda: call(Reason.AGENT_ERROR, f"{error} (how it failed was refused: {refusal})"))

@@ -34,7 +34,7 @@ from taskyard.worker.process import report
 from taskyard.worker.process.handler_threads import in_thread
 from taskyard.worker.process.heartbeats import RUN_OUT, HeartbeatSender
 from taskyard.worker.process.membership import give_up_dead, leave, when_reached
-from taskyard.worker.process.result_delivery import hand_in
+from taskyard.worker.process.result_delivery import hand_in, hand_in_failure
 from taskyard.worker.process.runtime_files import Process, enter, passing
 from taskyard.worker.process.supervisor import Supervisor, end_process, end_process_within
 from taskyard.yard import Yard
@@ -392,12 +392,12 @@ class Worker:
         self, context: Context, reason: str, error: str, *, raised: BaseException | None = None, **more: Any
     ) -> None:
         mark_failed(reason)
-        spent = more | context.spent.report()
-        await hand_in(context, lambda: self._report_failure(context, reason, error, raised, spent))
+        await hand_in_failure(context, partial(self._report_failure, context, raised), reason, error, **more)
 
     async def _report_failure(
-        self, context: Context, reason: str, error: str, raised: BaseException | None, spent: dict[str, Any]
+        self, context: Context, raised: BaseException | None, reason: str, error: str, **more: Any
     ) -> None:
+        spent = more | context.spent.report()
         receipt = await self._yard.fail(context.id, context.lease, reason, error, **spent)
         report.failed(context, f"{reason}: {error}" if error else reason, receipt, self._yard.now, error=raised)
 

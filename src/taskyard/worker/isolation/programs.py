@@ -1,0 +1,114 @@
+"""Programs that a worker starts: how they are found, and that each ends with everything it started."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from taskyard.core.errors import InvalidInput
+from taskyard.worker.process.supervisor import before_the_end
+
+FIELD = "--exec"
+PATIENCE = 5.0  # seconds between asking a process group to end and ending it
+
+
+class _Protocol(asyncio.subprocess.SubprocessStreamProtocol):
+    def __init__(self, limit: int, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(limit, loop)
+        self.has_exited = asyncio.Event()
+
+    def process_exited(self) -> None:
+        super().process_exited()
+        self.has_exited.set()
+
+
+class Program(asyncio.subprocess.Process):
+    """A process whose end is known at once. Python's own waits for whatever holds its pipes open, too."""
+
+    def __init__(self, transport: asyncio.SubprocessTransport, protocol: _Protocol) -> None:
+        super().__init__(transport, protocol, asyncio.get_running_loop())
+        self._given = transport
+        self._has_exited = protocol.has_exited
+
+    async def wait(self) -> int:
+        await self._has_exited.wait()
+        assert self.returncode is not None
+        return self.returncode
+
+    def hang_up(self) -> None:
+        """Read nothing more of what it started."""
+        self._given.close()
+
+
+def found(words: Sequence[str], *, elsewhere: bool = False) -> list[str]:
+    """The words of a command, with its program as it is found from here: attempts may work in other folders.
+
+    Elsewhere: a path that is not here may be in the folder of an attempt.
+    """
+    if not words:
+        raise InvalidInput(FIELD, "must name a program")
+    program = words[0]
+    if os.sep not in program:
+        if shutil.which(program) is None:
+            raise InvalidInput(FIELD, f"{program} is not a program that is installed on this machine")
+        return [*words]
+    path = Path(program).expanduser().absolute()
+    if elsewhere and not path.exists() and not Path(program).is_absolute():
+        return [*words]
+    if not path.is_file() or not os.access(path, os.X_OK):
+        raise InvalidInput(FIELD, f"{program} is not a program that can be run: {path}")
+    return [os.fspath(path), *words[1:]]
+
+
+async def started(*words: str, limit: int = 1 << 16, **options: Any) -> Program:
+    """Start a program in a group of its own, so that what it starts ends with it: by `end`, or with this process."""
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.subprocess_exec(
+        lambda: _Protocol(limit, loop), *words, start_new_session=True, **options
+    )
+    process = Program(transport, protocol)
+    _groups.add(process.pid)
+    before_the_end.add(_kill_all)
+    return process
+
+
+_groups: set[int] = set()  # of the programs that were started and have not ended
+
+
+def _kill_all() -> None:
+    """For a process that is ended by force: nothing that it started goes on without it."""
+    for group in list(_groups):
+        with suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
+
+
+async def end(process: Program) -> None:
+    """End the program and everything it started: first ask, then insist."""
+    try:
+        await _end_group(process)
+    finally:
+        if process.returncode is not None:
+            forget(process)
+
+
+def forget(process: Program) -> None:
+    """It has ended: its number may soon be another's."""
+    _groups.discard(process.pid)
+
+
+async def _end_group(process: Program) -> None:
+    for number, patience in ((signal.SIGTERM, PATIENCE), (signal.SIGKILL, PATIENCE)):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), patience)
+            # The leader has gone; what it left behind in its group goes too.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            return
