@@ -116,7 +116,7 @@ def _chunks(text: str, asked: dict[str, Any], model: str) -> list[dict[str, Any]
     if "input" in asked:
         places: dict[str, Any] = {"item_id": "msg_1", "output_index": 0, "content_index": 0, "logprobs": []}
         whole = _response(text, model)
-        item, part = whole["output"][0], {"type": "output_text", "text": "", "annotations": []}
+        item, part = whole["output"][0], {"type": "output_text", "text": ""}
         events: list[dict[str, Any]] = [
             {"type": "response.created", "response": {**whole, "output": [], "usage": None}},
             {"type": "response.output_item.added", "item": {**item, "content": []}, "output_index": 0},
