@@ -5,12 +5,24 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import pytest
-from agents import Agent, FunctionTool, Model, ModelProvider, RunConfig, Runner, Usage, function_tool
+from agents import (
+    Agent,
+    FunctionTool,
+    Model,
+    ModelProvider,
+    OpenAIChatCompletionsModel,
+    OpenAIResponsesModel,
+    RunConfig,
+    Runner,
+    Usage,
+    function_tool,
+)
 from agents.items import TResponseStreamEvent
 from agents.mcp import MCPServer
 from agents.testing import ModelCall, ModelStep, ScriptedModel, assistant_message, function_call
 from mcp.types import CallToolResult, TextContent
 from mcp.types import Tool as MCPTool
+from openai import AsyncOpenAI
 from openai.types.responses import ResponseCompletedEvent, ResponseIncompleteEvent
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
@@ -20,6 +32,7 @@ from taskyard.core.task import Status
 from taskyard.integrations.openai_agents import run
 from taskyard.ledger.clock import ManualClock
 from tests.integrations.conftest import Crash, RateLimitError, Tool, lose_lease, outcomes, spent, streamed, traced_calls
+from tests.integrations.openai_endpoint import endpoint
 
 PRICE = 3_500  # micro-dollars for 1,000 tokens read and 100 written by gpt-4o: 2.50 and 10 dollars a million
 USAGE = Usage(requests=1, input_tokens=1000, output_tokens=100, total_tokens=1100)
@@ -250,6 +263,30 @@ async def test_the_tool_of_an_mcp_server_is_called_once_for_each_call_of_the_mod
     assert [arguments["word"] for _, arguments, _ in server.calls] == ["a", "a", "b"]
     assert model.last_call is not None
     assert str(model.last_call.input).count("a page") == 3
+
+
+@pytest.mark.parametrize("api", [OpenAIChatCompletionsModel, OpenAIResponsesModel])
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_model_of_either_api_parks_at_a_rate_limit_and_answers_once(yard: Yard, api: Any, stream: bool):
+    crashes, worker = [RuntimeError("crash")], taskyard.Agent("helper")
+    with endpoint(429, "found it") as served:
+        client = AsyncOpenAI(api_key="none", base_url=served.url, max_retries=0)
+        agent = Agent[None](name="helper", model=api("gpt-4o", openai_client=client))
+
+        @worker.handles("ask")
+        async def ask(task: taskyard.Context) -> Any:
+            answer = await run(task, agent, stream=stream, run_config=RunConfig(tracing_disabled=True))
+            if crashes:
+                raise crashes.pop()
+            return answer
+
+        task = await yard.enqueue("ask", prompt="Find it", retry={"strategy": "immediate"})
+        await yard.drain(worker)
+        await client.close()
+
+    assert ((await yard.get(task.id)).result.strip(), len(served.heard)) == ("found it", 2)
+    assert [each[1] for each in await outcomes(yard, task.id)] == ["rate_limit", "agent_error", None]
+    assert await spent(yard, task.id) == PRICE - 600 * 1.25  # 600 tokens come from the cache, at half the price
 
 
 async def test_the_run_is_one_trace_with_each_model_call(yard: Yard, spans: InMemorySpanExporter):

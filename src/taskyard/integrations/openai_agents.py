@@ -21,6 +21,7 @@ try:
         Model,
         ModelProvider,
         ModelResponse,
+        ModelSettings,
         RunConfig,
         Runner,
         RunState,
@@ -209,7 +210,7 @@ class YardModel(Model):
         async def ask() -> Any:
             return _dumped(await self._model.get_response(*arguments, **options))
 
-        return _ANSWER.validate_python(await call_model(task, self._kind, ask, spend=self._cost))
+        return _loaded(await call_model(task, self._kind, ask, spend=self._cost))
 
     async def stream_response(self, *arguments: Any, **options: Any) -> AsyncIterator[TResponseStreamEvent]:
         """The events as they come, and the last one when the answer is stored; of a stored answer, the last alone."""
@@ -218,6 +219,8 @@ class YardModel(Model):
             async for event in self._model.stream_response(*arguments, **options):
                 yield event
             return
+        arguments = tuple(map(_counting, arguments))
+        options = {name: _counting(value) for name, value in options.items()}
         events = asyncio.Queue[TResponseStreamEvent | None]()
         completed: list[ResponseCompletedEvent] = []
 
@@ -249,7 +252,7 @@ class YardModel(Model):
         if completed:
             yield completed[0]
         else:
-            answer = _completed(_ANSWER.validate_python(stored), self._name)
+            answer = _completed(_loaded(stored), self._name)
             await show(task, answer.response.output_text)
             yield answer
 
@@ -258,11 +261,23 @@ class YardModel(Model):
         return f"model:{self._name}" if self._name else "model"
 
     def _cost(self, stored: Any) -> Mapping[str, Any]:
-        return {**openai_usage(_ANSWER.validate_python(stored).usage), "model": self._name}
+        return {**openai_usage(_loaded(stored).usage), "model": self._name}
+
+
+def _counting(argument: Any) -> Any:
+    """Of the arguments of a call, its settings: such that a stream ends with what it cost, unless they say otherwise."""
+    if isinstance(argument, ModelSettings) and argument.include_usage is None:
+        return replace(argument, include_usage=True)
+    return argument
 
 
 def _dumped(answer: ModelResponse) -> Any:
     return _ANSWER.dump_python(answer, mode="json", exclude_none=True, warnings=False)
+
+
+def _loaded(stored: Any) -> ModelResponse:
+    """What is None is not stored, and of chat completions and what speaks as they do, the id is."""
+    return _ANSWER.validate_python({"response_id": None, **stored})
 
 
 def _answer_of(response: Response) -> ModelResponse:
