@@ -290,6 +290,65 @@ def test_a_link_shows_one_form_and_then_how_it_was_answered(enter: Enter, place:
     expect(visit.button("Send the answer")).to_have_count(0)
 
 
+def test_who_fills_in_a_form_that_another_answers_hears_of_it(visit: Visit, yard: SyncYard):
+    task = given_a_question(yard)
+    visit.open("/approvals", "Approvals")
+    visit.main.get_by_label("Notes").fill("half of it")
+
+    yard.approvals.answer(task, "release", {"approved": False, "channel": "canary"}, by="human:bob")
+
+    words = visit.page.get_by_text("Release 2.4 waits no longer: what you had begun to fill in was not sent.")
+    expect(words).to_be_visible()
+    expect(visit.main.get_by_text("May I release it?")).to_have_count(0)
+
+
+def test_who_answers_second_reads_by_whom_the_first_answer_was_also_when_the_form_is_gone(visit: Visit, yard: SyncYard):
+    task = given_a_question(yard)
+    held: list[Route] = []
+    visit.page.route("**/answer", lambda route: held.append(route))  # noqa: PLW0108 - a builtin is refused
+    visit.open("/approvals", "Approvals")
+    fill_in(visit)
+    with visit.page.expect_request("**/answer"):
+        visit.button("Send the answer").click()
+    yard.approvals.answer(task, "release", {"approved": False, "channel": "canary"}, by="human:bob")
+    expect(visit.main.get_by_text("May I release it?")).to_have_count(0)
+
+    for sent in held:
+        sent.continue_()
+
+    expect(visit.page.get_by_role("status").get_by_text("was answered by human:bob")).to_be_visible()
+
+
+def test_a_link_whose_time_runs_out_while_it_is_open_says_so(enter: Enter, place: Place, yard: SyncYard):
+    task = given_a_question(yard)
+    link = link_to(place, yard, task)
+    visit = enter()
+    visit.page.goto(link)
+    visit.sees_heading("Release 2.4")
+    fill_in(visit)
+    visit.page.route("**/api/links/*", lambda route: route.fulfill(status=404, json={"code": "not_found"}))
+
+    visit.button("Send the answer").click()
+
+    visit.sees_heading("This link leads nowhere")
+    visit.sees("its time is over")
+    expect(visit.button("Send the answer")).to_have_count(0)
+
+
+def test_a_link_looks_again_when_the_wait_is_over(enter: Enter, place: Place, yard: SyncYard):
+    task = given_a_question(yard)
+    link = link_to(place, yard, task)
+    visit = enter()
+    visit.page.clock.install()
+    visit.page.goto(link)
+    visit.sees_heading("Release 2.4")
+    visit.page.route("**/api/links/*", lambda route: route.fulfill(status=404, json={"code": "not_found"}))
+
+    visit.page.clock.fast_forward("02:00:05")
+
+    visit.sees_heading("This link leads nowhere")
+
+
 def test_the_page_of_approvals_with_forms_has_no_faults(enter: Enter, yard: SyncYard):
     given_a_question(yard)
     visit = enter()

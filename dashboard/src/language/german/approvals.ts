@@ -18,6 +18,8 @@ export const approvals = {
   "has waited {time} for {signal}": "wartet seit {time} auf {signal}",
   "for {people}": "für {people}",
   "Answered: the task goes on": "Beantwortet: Die Aufgabe geht weiter",
+  "{task} waits no longer: what you had begun to fill in was not sent.":
+    "{task} wartet nicht mehr: Was Sie zu beantworten begonnen haben, wurde nicht gesendet.",
   "what there is to decide on": "worüber zu entscheiden ist",
   "Fill in what is needed.": "Bitte füllen Sie die Pflichtfelder aus.",
   "Correct what is marked.": "Bitte korrigieren Sie die markierten Felder.",

@@ -8,6 +8,7 @@ import { isRefusal, wordsOf } from "@/api/problem";
 import { say } from "@/language/say";
 import { QuestionForm } from "@/pages/approvals/question-form";
 import { QuestionWords } from "@/pages/approvals/question-words";
+import { serverNow } from "@/live/clock";
 import { Loading } from "@/parts/empty";
 import { Ago } from "@/parts/time";
 import { Logo } from "@/shell/logo";
@@ -17,6 +18,7 @@ import "./answer.css";
 export default function Answer() {
   const { link = "" } = useParams();
   const { data, error } = useQuery(linkedQuestion(link));
+  const isGone = isRefusal(error, 404);
   useEffect(() => {
     document.title = say("A question · Taskyard");
   }, []);
@@ -25,11 +27,11 @@ export default function Answer() {
       <div className="answer-card">
         <Logo />
         {data === undefined && error === null && <Loading />}
-        {error !== null && (
+        {error !== null && (data === undefined || isGone) && (
           <>
             <h1>{say("This link leads nowhere")}</h1>
             <p>
-              {isRefusal(error, 404)
+              {isGone
                 ? say(
                     "It is not whole, its question is answered, or its time is over. Sign in to the yard to see what waits for you.",
                   )
@@ -37,7 +39,7 @@ export default function Answer() {
             </p>
           </>
         )}
-        {data !== undefined && <Shown link={link} asked={data} />}
+        {data !== undefined && !isGone && <Shown link={link} asked={data} />}
       </div>
     </main>
   );
@@ -46,11 +48,20 @@ export default function Answer() {
 function Shown({ link, asked }: { link: string; asked: LinkedQuestion }) {
   const client = useQueryClient();
   const { question, task_title, task_type, since, until, is_open } = asked;
+  const isLimited = is_open && until !== null;
+  useEffect(() => {
+    if (!isLimited) return;
+    const over = window.setTimeout(
+      () => void client.invalidateQueries(linkedQuestion(link)),
+      Math.max(Date.parse(until) - serverNow(), 0) + 1_000,
+    );
+    return () => window.clearTimeout(over);
+  }, [client, link, isLimited, until]);
   async function send(data: unknown) {
     try {
       await answerByLink(link, data);
     } catch (error) {
-      if (!isRefusal(error, 409)) throw error;
+      if (!isRefusal(error, 409) && !isRefusal(error, 404)) throw error; // answered before, or its time is over
     }
     await client.invalidateQueries(linkedQuestion(link));
   }
@@ -60,7 +71,7 @@ function Shown({ link, asked }: { link: string; asked: LinkedQuestion }) {
       <p className="answer-facts quiet">
         <span>{say("asked by {who}", { who: question.asked_by })}</span>
         <span>{say("asked {ago}", { ago: <Ago at={since} /> })}</span>
-        {is_open && until !== null && <span>{say("gives up {ago}", { ago: <Ago at={until} /> })}</span>}
+        {isLimited && <span>{say("gives up {ago}", { ago: <Ago at={until} /> })}</span>}
       </p>
       <QuestionWords question={question} />
       {is_open ? (

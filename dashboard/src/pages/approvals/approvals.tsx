@@ -1,11 +1,13 @@
 /** Tasks that wait for a person's word, the longest first. */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Stamp } from "lucide-react";
+import { useEffect, useRef, type RefObject } from "react";
 import { Link } from "react-router";
 
 import { SignalTask } from "@/actions/signal";
 import { nameOf } from "@/actions/subject";
 import { answer, approvals, storeFile, type Approval, type Question } from "@/api/letters";
+import { isRefusal, wordsOf } from "@/api/problem";
 import { say } from "@/language/say";
 import { askAgain } from "@/live/live";
 import { ViewerNote } from "@/parts/action";
@@ -25,6 +27,7 @@ import "./approvals.css";
 
 export default function Approvals() {
   const { data, error, refetch } = useQuery(approvals);
+  const begun = useBegun(data?.approvals);
   return (
     <Page
       title={say("Approvals")}
@@ -47,8 +50,8 @@ export default function Approvals() {
       )}
       <ul className="approvals">
         {data?.approvals.map((approval) => (
-          <li key={`${approval.task.id} ${approval.signal}`}>
-            <Wanted approval={approval} />
+          <li key={keyOf(approval)} onInput={() => begun.current.set(keyOf(approval), nameOf(approval.task))}>
+            <Wanted approval={approval} begun={begun} />
           </li>
         ))}
       </ul>
@@ -56,7 +59,29 @@ export default function Approvals() {
   );
 }
 
-function Wanted({ approval }: { approval: Approval }) {
+type Begun = RefObject<Map<string, string>>; // the names of tasks by what is being filled in and not sent
+
+function keyOf({ task, signal, wait }: Approval): string {
+  return `${task.id} ${signal} ${wait}`;
+}
+
+/** Tells of a form that goes while somebody fills it in: another has answered, or its time is over. */
+function useBegun(waiting: readonly Approval[] | undefined): Begun {
+  const tell = useToast();
+  const begun = useRef(new Map<string, string>());
+  useEffect(() => {
+    if (waiting === undefined) return;
+    const there = new Set(waiting.map(keyOf));
+    for (const [key, task] of begun.current) {
+      if (there.has(key)) continue;
+      begun.current.delete(key);
+      tell("bad", say("{task} waits no longer: what you had begun to fill in was not sent.", { task }));
+    }
+  }, [waiting, tell]);
+  return begun;
+}
+
+function Wanted({ approval, begun }: { approval: Approval; begun: Begun }) {
   const { task, signal, since, until, question } = approval;
   return (
     <article className="card approval">
@@ -84,7 +109,7 @@ function Wanted({ approval }: { approval: Approval }) {
           </div>
         )}
       </header>
-      {question !== null && <Asking approval={approval} question={question} />}
+      {question !== null && <Asking approval={approval} question={question} begun={begun} />}
       {task.spec.prompt !== "" && <p className="prose card-body">{task.spec.prompt}</p>}
       <Asked progress={task.claim?.progress ?? null} payload={task.spec.payload} />
     </article>
@@ -101,13 +126,22 @@ function AskedOf({ question: { asked_by, who } }: { question: Question }) {
   );
 }
 
-function Asking({ approval, question }: { approval: Approval; question: Question }) {
+function Asking({ approval, question, begun }: { approval: Approval; question: Question; begun: Begun }) {
   const client = useQueryClient();
   const tell = useToast();
   const { may, why } = useMay("steer");
   const { stores_files } = useSession();
   async function send(data: unknown) {
-    await answer(approval.task.id, approval.signal, data, approval.wait);
+    try {
+      await answer(approval.task.id, approval.signal, data, approval.wait);
+    } catch (error) {
+      if (isRefusal(error, 409)) {
+        begun.current.delete(keyOf(approval));
+        tell("bad", wordsOf(error)); // by whom and when: the form goes as soon as the list is read again
+      }
+      throw error;
+    }
+    begun.current.delete(keyOf(approval));
     tell("good", say("Answered: the task goes on"));
     await askAgain(client);
   }
