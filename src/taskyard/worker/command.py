@@ -35,7 +35,7 @@ ALWAYS_PASSED = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ
 LINE_LIMIT = 1 << 20
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 LAST_WORDS = 4000  # characters of standard error that are kept of a failure
-PATIENCE = 5.0  # seconds in which what a program has printed is read, though it or what it started holds on to its pipes
+PATIENCE = 5.0  # seconds in which the rest is read of a program that has ended, or is being ended
 REASONS = {75: "rate_limit", 77: "auth_failure", 124: "timeout"}  # sysexits' TEMPFAIL and NOPERM; timeout(1)
 
 
@@ -206,7 +206,8 @@ async def _heard_beside(
     finally:
         hearing.cancel()
         await asyncio.wait([hearing])
-        hearing.cancelled() or hearing.exception()  # it has been heard of, or is of no interest any more
+        with suppress(asyncio.CancelledError):
+            hearing.exception()  # who waited for it has got it, or has something worse
 
 
 async def _until_ended(process: Program, hearing: asyncio.Future[Any]) -> int:

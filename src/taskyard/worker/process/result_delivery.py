@@ -38,4 +38,5 @@ async def hand_in_failure(
         await hand_in(context, lambda: call(reason, error, **more))
     except InvalidInput as refusal:
         logger.warning("%s: how it failed was refused: %s", context.id, refusal)
-        await hand_in(context, lambda: call(Reason.AGENT_ERROR, f"{error} (how it failed was refused: {refusal})"))
+        stored = f"{error} (how it failed was refused: {refusal})"
+        await hand_in(context, lambda: call(Reason.AGENT_ERROR, stored))

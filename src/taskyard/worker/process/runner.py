@@ -397,7 +397,7 @@ class Worker:
     async def _report_failure(
         self, context: Context, raised: BaseException | None, reason: str, error: str, **more: Any
     ) -> None:
-        spent = more | context.spent.report()
+        spent: dict[str, Any] = {**more, **context.spent.report()}
         receipt = await self._yard.fail(context.id, context.lease, reason, error, **spent)
         report.failed(context, f"{reason}: {error}" if error else reason, receipt, self._yard.now, error=raised)
 
