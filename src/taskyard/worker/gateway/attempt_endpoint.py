@@ -256,7 +256,8 @@ class AttemptEndpoint:
 
     async def _account(self, call: ForwardedCall, operation: str) -> None:
         """Report what a call cost under the lease, and keep a record of it among the task's events."""
-        if call.trouble is not None:
+        says_usage = call.usage.is_known
+        if not (call.is_done and says_usage):
             call.usage.estimate()
         ran, used = (call.began, time_ns()), call.usage.call
         await prices.load([used.model])
@@ -265,7 +266,7 @@ class AttemptEndpoint:
             self._refused = (call.diagnosis, monotonic(), call.status)
         elif call.is_done:
             self._refused = None
-            if not call.usage.is_known:
+            if not says_usage:
                 logger.warning("%s: %s says nothing of its usage", task.id, visible(used.model or "a model"))
         task.spent.add(used)
         record_call(used, used.model, ran, operation=operation, failure=call.failure)

@@ -1,4 +1,7 @@
-"""What a model call used, as the documents of its answer say: one, or those of a stream. Nothing here reaches out."""
+"""What a model call used, as the documents of its answer say: one, or those of a stream. Nothing here reaches out.
+
+Where they do not say it, what they bring is counted by its text.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,9 @@ _END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _LONGEST_END = 4
 _USAGE, _MODEL, _DELTA = b'"usage"', b'"model"', b'delta"'
 _NO_TEXT = frozenset({"id", "index", "name", "role", "type"})  # members of a delta that no model has written
+# The types of events that end a response, and the last line of a stream of completions.
+_ENDS = frozenset({"response.cancelled", "response.completed", "response.failed", "response.incomplete"})
+_DONE = b"data: [DONE]"
 TOKEN = 4  # characters of a token in an estimate: more than most texts have, fewer than code has
 
 
@@ -59,6 +65,11 @@ def data_of(event: bytes) -> Any:
     return document_in(b"\n".join(lines))
 
 
+def is_done(event: bytes) -> bool:
+    """Whether this is how a stream of completions says that it is whole. It is no document."""
+    return event.rstrip().endswith(_DONE)
+
+
 def document_in(text: bytes) -> Any:
     try:
         return json.loads(text)
@@ -67,13 +78,14 @@ def document_in(text: bytes) -> Any:
 
 
 class CallUsage:
-    """What is known of the usage of one call, and what can be said of one that was cut off before that was known."""
+    """What is known of the usage of one call, and what can be said of one that has not said it."""
 
     def __init__(self, provider: Provider, model: str | None, asked: int = 0) -> None:
         self._provider = provider
         self._asked = asked  # bytes of the request
-        self._streamed = 0  # characters that came in deltas
+        self._written = 0  # characters of a model that came
         self.is_estimate = False
+        self.has_ended = False  # a stream has said that it is whole
         self.model: str | None = None  # as asked for, until an answer names it
         self._usage: dict[str, Any] = {}
         self.learn({"model": model})
@@ -85,8 +97,14 @@ class CallUsage:
         inner = next((each for name in ("message", "response") if is_mapping(each := document.get(name))), document)
         if isinstance(model := inner.get("model"), str) and model and model.isprintable():
             self.model = model[:LONGEST_NAME]
-        deltas = [document.get("delta"), *(each.get("delta") for each in _mappings(document.get("choices")))]
-        self._streamed += sum(map(_length, deltas))
+        choices = _mappings(document.get("choices"))
+        reasons = [each.get("finish_reason") for each in choices]
+        reasons += [each.get("stop_reason") for each in _mappings([document.get("delta")])]
+        is_end = document.get("type") in _ENDS or is_only_usage(document)
+        self.has_ended = self.has_ended or is_end or any(each is not None for each in reasons)
+        texts = [document.get("delta"), document.get("content"), document.get("output")]
+        texts += [each.get(name) for each in choices for name in ("delta", "message")]
+        self._written += sum(map(_length, texts))
         for usage in (inner.get("usage"), document.get("usage")):
             if is_mapping(usage):
                 self._usage |= {str(name): value for name, value in usage.items() if value is not None}
@@ -96,15 +114,20 @@ class CallUsage:
         return bool(self._usage) or self.is_estimate
 
     def estimate(self) -> None:
-        """The stream was cut off: what came of it is paid for, though its usage comes with its end."""
-        self.is_estimate = self._streamed > 0
+        """The answer was cut off, or says nothing of its usage: what came of it is paid for all the same."""
+        self.is_estimate = self._written > 0
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether a stream has brought text, and ended without having said so."""
+        return self._written > 0 and not self.has_ended
 
     @property
     def call(self) -> ModelCall:
         counts = anthropic_usage(self._usage) if self._provider is ANTHROPIC else openai_usage(self._usage)
         if self.is_estimate:
             counts["input_tokens"] = counts["input_tokens"] or -(-self._asked // TOKEN)
-            counts["output_tokens"] = max(counts["output_tokens"], -(-self._streamed // TOKEN))
+            counts["output_tokens"] = max(counts["output_tokens"], -(-self._written // TOKEN))
         return ModelCall(**counts, model=self.model, provider=self._provider.name)
 
 

@@ -23,6 +23,7 @@ from taskyard.worker.gateway.call_usage import (
     EventTooLong,
     data_of,
     document_in,
+    is_done,
     is_only_usage,
 )
 from taskyard.worker.gateway.upstreams import Route, Upstream
@@ -90,11 +91,13 @@ class ForwardedCall:
         self.trouble: CallRefused | None = None  # why the program does not get the whole answer
         self._answer: CallAnswer | None = None
         self._is_streaming = False
+        self._has_failed = False  # the provider has said so in the stream
 
     @property
     def is_done(self) -> bool:
         """Whether the provider has answered, and to the end."""
-        return self.trouble is self.diagnosis is None and self.status is not None and self.status < 400
+        is_well = self.trouble is self.diagnosis is None and not self._has_failed
+        return is_well and self.status is not None and self.status < 400
 
     @property
     def failure(self) -> str | None:
@@ -103,6 +106,8 @@ class ForwardedCall:
             return None
         if self.diagnosis is not None:
             return self.diagnosis.reason.value
+        if self._has_failed:
+            return "error"
         return str(self.trouble.status if self.trouble is not None else self.status)
 
     def refuse(self, status: int, message: str) -> None:
@@ -153,10 +158,15 @@ class ForwardedCall:
         # A server may end its last event with the connection.
         if splitter.rest.strip() and self._is_shown(splitter.rest):
             await send({"type": "http.response.body", "body": splitter.rest, "more_body": True})
+        # A connection that closes in the middle may look like one that closes at the end.
+        if self.usage.is_cut_off and not self._has_failed:
+            self.refuse(502, "the provider ended its stream in the middle")
 
     def _is_shown(self, event: bytes) -> bool:
         if event.startswith((b"event: error", b'data: {"error"')):
+            self._has_failed = True
             self._diagnose(self.status or 200, {}, event)
+        self.usage.has_ended = self.usage.has_ended or is_done(event)
         document = data_of(event)
         self.usage.learn(document)
         return not (self._hides_usage and is_only_usage(document))
