@@ -283,7 +283,7 @@ async def _spent_before(options: ClaudeAgentOptions) -> int | None:
     if options.resume is None or options.session_store is None:
         return 0
     key = SessionKey(project_key=project_key_for_directory(options.cwd), session_id=options.resume)
-    entries = cast("list[dict[str, Any]] | None", await options.session_store.load(key))
+    entries: Any = await options.session_store.load(key)
     if entries is None:
         return None  # it is in a file of this machine
     sums = [entry.get("totalCostUSD") for entry in entries if entry.get("type") == "cost-state"]

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import cache
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 try:
     import openai
@@ -106,7 +106,7 @@ class _StepStream(AsyncStream[Any]):
         self._begin, self._request = begin, options
         self._asking: asyncio.Task[Any] | None = None
         self._items = self._all()
-        self.response = cast(Any, _Closing(self.close))
+        self.response = _closing(self.close)
 
     async def __anext__(self) -> Any:
         return await anext(self._items)
@@ -158,7 +158,7 @@ class _StoredStream(Stream[Any]):
 
     def __init__(self, chunks: list[Any]) -> None:
         self._chunks = iter(chunks)
-        self.response = cast(Any, _Closing(self.close))
+        self.response = _closing(self.close)
 
     def __next__(self) -> Any:
         return next(self._chunks)
@@ -175,6 +175,10 @@ class _Closing:
 
     def __init__(self, close: Callable[[], Any]) -> None:
         self.aclose = self.close = close
+
+
+def _closing(close: Callable[[], Any]) -> Any:
+    return _Closing(close)
 
 
 def _read(type_: Any, stored: Any) -> Any:
