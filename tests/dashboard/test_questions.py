@@ -234,6 +234,29 @@ def test_what_a_list_shows_when_an_entry_was_removed_is_what_it_sends(visit: Vis
     assert yard.artifacts.get(file.removeprefix("artifact:")).name == "2.txt"
 
 
+def test_a_list_is_filled_in_by_keyboard(visit: Visit, yard: SyncYard):
+    hosts = {"type": "array", "items": {"type": "string"}}
+    task = given_a_question(yard, answer_schema={"type": "object", "properties": {"hosts": hosts}})
+    visit.open("/approvals", "Approvals")
+    visit.button("Add").focus()
+    keys = visit.page.keyboard
+
+    for host in ("web-1", "web-2"):
+        keys.press("Enter")
+        expect(visit.main.get_by_role("textbox").last).to_be_focused()
+        keys.type(host)
+        for _ in range(2):  # over the button that removes the entry, to the one that adds the next
+            keys.press("Tab")
+    visit.main.get_by_role("button", name="Remove Hosts 1").focus()
+    keys.press("Enter")
+    expect(visit.button("Add")).to_be_focused()
+    keys.press("Tab")
+    keys.press("Enter")
+
+    expect(visit.main.get_by_text("May I release it?")).to_have_count(0)
+    assert answer_of(yard, task) == {"hosts": ["web-2"]}
+
+
 def test_what_is_wrong_is_marked_also_where_no_field_is_just_for_that(visit: Visit, yard: SyncYard):
     window = {"type": "object", "minProperties": 2, "properties": {"start": {"type": "string"}, "end": {}}}
     extra = {"type": "object", "additionalProperties": {"type": "integer"}}

@@ -381,13 +381,23 @@ function List(props: FieldProps) {
   const [ids, setIds] = useState(() => items.map((_, number) => number)); // by which an entry is known when others go
   const schema = isObject(props.schema.items) ? props.schema.items : {};
   const title = titleOf(props.schema, props.name);
+  const adding = useRef<HTMLButtonElement>(null);
+  const next = useRef<"entry" | "button" | null>(null); // where the keyboard goes on
+  useEffect(() => {
+    const entries = adding.current?.closest("fieldset")?.querySelectorAll<HTMLElement>(":scope > .list-item");
+    const entry = [...(entries ?? [])].at(-1)?.querySelector<HTMLElement>("input, select, textarea");
+    if (next.current !== null) (next.current === "entry" ? (entry ?? adding.current) : adding.current)?.focus();
+    next.current = null;
+  }, [ids]);
 
   function add() {
+    next.current = "entry";
     setIds([...ids, Math.max(-1, ...ids) + 1]);
     props.change((before) => [...listed(before), begun(schema) ?? ""]);
   }
 
   function remove(number: number) {
+    next.current = "button";
     setIds(ids.filter((_, at) => at !== number));
     props.change((before) => {
       const rest = listed(before).filter((_, at) => at !== number);
@@ -422,7 +432,7 @@ function List(props: FieldProps) {
         </div>
       ))}
       <div>
-        <button type="button" className="button small" onClick={add}>
+        <button type="button" className="button small" ref={adding} onClick={add}>
           <Plus aria-hidden /> {say("Add")}
         </button>
       </div>
