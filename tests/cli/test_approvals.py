@@ -111,3 +111,10 @@ def test_a_terminal_shows_titles_of_choices_and_leaves_out_what_may_be_left_out(
     assert "1. Europe\n  2. 2" in labels[0]
     assert labels[1] == "Fill in Window? (yes/no)"
     assert complaints == ["  type yes or no"]
+
+
+@pytest.mark.parametrize("typed", ["nan", "inf", "-Infinity"])
+def test_a_number_that_json_does_not_have_is_asked_for_again(typed: str):
+    left, complaints = iter([typed, "2.5"]), list[str]()
+    assert Prompts(lambda _: next(left), complaints.append).value({"type": "number"}, "price") == 2.5
+    assert complaints == ["  type a number"]

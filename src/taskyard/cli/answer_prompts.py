@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from math import isfinite
 from typing import NamedTuple
 
 import typer
@@ -112,9 +113,16 @@ def typed_value(text: str, kind: Json) -> Json:
         case "integer":
             return int(text)
         case "number":
-            return float(text)
+            return _finite(float(text))
         case _:
             return json.loads(text)
+
+
+def _finite(number: float) -> float:
+    """JSON has neither `nan` nor `inf`: an answer with one would be refused when all else is typed."""
+    if not isfinite(number):
+        raise ValueError
+    return number
 
 
 def wanted_words(kind: Json, choices: list[TitledChoice]) -> str:
