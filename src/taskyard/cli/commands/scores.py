@@ -20,7 +20,7 @@ app = typer.Typer(help="How good the results of tasks are.", no_args_is_help=Tru
 NONE = Text("none", style="dim")
 
 
-@app.command("add")
+@app.command("add", context_settings={"ignore_unknown_options": True})  # -0.5 is a value
 def add(
     context: typer.Context,
     task: TaskArgument,
@@ -68,15 +68,20 @@ def _report(found: VariantReport) -> list[RenderableType]:
             each.name or "–",
             f"{each.completed} of {each.ended}",
             _interval(each.rate.mean, each.rate.low, each.rate.high),
-            f"{each.total_cost:g}",
-            _interval(each.cost.mean, each.cost.low, each.cost.high),
-            "" if each.p50_sec is None else f"{each.p50_sec:.3g}",
-            "" if each.p95_sec is None else f"{each.p95_sec:.3g}",
             ", ".join(f"{reason} {count}" for reason, count in each.failures.items()),
         )
         for each in found.variants
     ]
-    columns = ("variant", "completed", "rate", "cost $", "each $", "p50 s", "p95 s", "failed attempts")
+    amounts = [
+        (
+            each.name or "–",
+            f"{each.total_cost:g}",
+            _interval(each.cost.mean, each.cost.low, each.cost.high),
+            "" if each.p50_sec is None else f"{each.p50_sec:.3g}",
+            "" if each.p95_sec is None else f"{each.p95_sec:.3g}",
+        )
+        for each in found.variants
+    ]
     scores = [
         (each.name or "–", score.name, str(score.count), _interval(score.mean, score.low, score.high))
         for each in found.variants
@@ -91,11 +96,22 @@ def _report(found: VariantReport) -> list[RenderableType]:
         )
         for each in found.differences
     ]
-    parts: list[RenderableType] = [table(*columns, rows=rows, right=columns[3:7])]
+    # Two tables: in one, a screen of 80 columns would cut numbers off.
+    measured, spent = (
+        ("variant", "completed", "rate", "failed attempts"),
+        ("variant", "cost $", "each $", "p50 s", "p95 s"),
+    )
+    parts: list[RenderableType] = [
+        table(*measured, rows=rows, wraps=("variant", "failed attempts")),
+        Text(""),
+        table(*spent, rows=amounts, right=spent[1:], wraps=("variant",)),
+    ]
     if scores:
-        parts += [Text(""), table("variant", "score", "tasks", "mean", rows=scores, right=("tasks",))]
+        head = ("variant", "score", "tasks", "mean")
+        parts += [Text(""), table(*head, rows=scores, right=("tasks",), wraps=("variant", "score"))]
     if compared:
-        parts += [Text(""), table("measure", "variants", "difference", "is it chance", rows=compared)]
+        head = ("measure", "variants", "difference", "is it chance")
+        parts += [Text(""), table(*head, rows=compared, wraps=("measure", "variants", "is it chance"))]
     cut = f"the newest {found.tasks} tasks are counted; there are more" if found.is_cut else ""
     note = "in brackets: 95 % intervals, of rates Wilson's, of means Student's"
     return [*parts, *(Text(each, style="dim") for each in (note, cut) if each)]
