@@ -265,7 +265,7 @@ class YardModel(Model):
 
 
 def _counting(argument: Any) -> Any:
-    """Of the arguments of a call, its settings: such that a stream ends with what it cost, unless they say otherwise."""
+    """Of the arguments of a call, its settings: a stream ends with what it cost, unless they say otherwise."""
     if isinstance(argument, ModelSettings) and argument.include_usage is None:
         return replace(argument, include_usage=True)
     return argument
