@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Route, expect
+from pydantic import BaseModel
 
 import taskyard
 from taskyard.sync import SyncYard
@@ -82,6 +83,37 @@ def test_a_form_is_filled_in_corrected_and_sent(visit: Visit, yard: SyncYard):
     assert question is not None
     assert question.answered is not None
     assert question.answered.data == ANSWER
+
+
+class Address(BaseModel):
+    street: str
+    floor: int | None = None
+
+
+class Delivery(BaseModel):
+    way: Literal["post", "bike"]
+    home: Address
+    work: Address | None = None
+    note: str | None = None
+
+
+def test_a_class_of_pydantic_is_asked_for_by_fields_and_not_as_json(visit: Visit, yard: SyncYard):
+    task = given_a_question(yard, Delivery.model_json_schema())
+    visit.open("/approvals", "Approvals")
+    home = visit.main.get_by_role("group", name="Home")
+    expect(visit.main.get_by_role("group", name="Work")).to_be_visible()
+    expect(visit.main.get_by_text("in JSON")).to_have_count(0)
+
+    visit.main.get_by_label("Way").select_option(label="bike")
+    home.get_by_label("Street").fill("Elm 7")
+    home.get_by_label("Floor").fill("3")
+    visit.button("Send the answer").click()
+
+    expect(visit.main.get_by_text("May I release it?")).to_have_count(0)
+    question = yard.approvals.get(task, "release").question
+    assert question is not None
+    assert question.answered is not None
+    assert question.answered.data == {"way": "bike", "home": {"street": "Elm 7", "floor": 3}}
 
 
 EVERY_KIND: dict[str, Any] = {

@@ -16,6 +16,7 @@ from taskyard.core.units import Micros, to_iso
 from taskyard.definition import arguments
 from taskyard.features.approvals import rules
 from taskyard.features.approvals.answer_checks import check_answer, check_files, files_named
+from taskyard.features.approvals.form_schema import form_schema
 from taskyard.features.approvals.rules import OWNER_ROLES, AskedQuestion, GivenAnswer, Person
 from taskyard.features.approvals.views import AnsweredView, Approval, QuestionView
 from taskyard.features.artifacts.visibility import Visibility
@@ -206,7 +207,7 @@ class Approvals:
 def question_view(question: AskedQuestion, answered: AnsweredView | None = None) -> QuestionView:
     return QuestionView(
         text=question.text,
-        answer_schema=question.answer_schema,
+        answer_schema=form_schema(question.answer_schema),
         who=question.who,
         has_default=question.has_default,
         default=question.default,

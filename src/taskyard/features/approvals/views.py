@@ -28,7 +28,9 @@ class QuestionView:
     SCHEMA = "Question"
 
     text: str
-    answer_schema: Annotated[Json, About("The JSON Schema that the answer fits.")]
+    answer_schema: Annotated[
+        Json, About("The JSON Schema that the answer fits, as forms show it: what it refers to is in place.")
+    ]
     who: Annotated[tuple[str, ...], About("Who may answer: names, groups and roles; empty: whoever may steer.")]
     has_default: Annotated[bool, About("Whether the default is taken when the time is over.")]
     default: Json
