@@ -5,10 +5,11 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
-Turn = str | int | dict[str, Any]  # a text; the status of a refusal; or a tool that is called, by its input
+# A text; the status of a refusal; a tool that is called, by its input; or nothing until who asked has hung up.
+Turn = str | int | dict[str, Any] | None
 
 
 @dataclass
@@ -16,6 +17,8 @@ class Endpoint:
     turns: list[Turn]
     heard: list[str] = field(default_factory=list[str])  # the last message of each question, as JSON
     url: str = ""
+    asked: Event = field(default_factory=Event)
+    hung_up: Event = field(default_factory=Event)
 
 
 @contextmanager
@@ -30,7 +33,11 @@ def endpoint(*turns: Turn) -> Generator[Endpoint]:
                 return
             served.heard.append(json.dumps(asked["messages"][-1]["content"]))
             turn = served.turns.pop(0)
-            if isinstance(turn, int):
+            served.asked.set()
+            if turn is None:
+                self.rfile.read(1)
+                served.hung_up.set()
+            elif isinstance(turn, int):
                 refusal = {"type": "error", "error": {"type": "rate_limit_error", "message": "slow down"}}
                 self._send(turn, "application/json", json.dumps(refusal))
             else:

@@ -1,5 +1,8 @@
 """Claude's own command line, which the SDK brings, as a worker: it asks an endpoint of the test, not a provider."""
 
+import asyncio
+import subprocess
+import sys
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -75,3 +78,19 @@ async def test_a_rate_limit_parks_the_task_and_the_session_goes_on_elsewhere(yar
     assert await outcomes(yard, task.id) == [("failed", "rate_limit", False), ("completed", None, False)]
     assert "Go on where you were cut off" in served.heard[-1]
     assert await spent(yard, task.id) == 2 * PRICE
+
+
+async def test_a_worker_that_is_killed_takes_the_command_line_with_it(tmp_path: Path):
+    url = f"sqlite:///{tmp_path / 'yard.db'}"
+    async with taskyard.connect(url, sweeps=False) as yard:
+        await yard.enqueue("code", prompt="Greet")
+    with endpoint(None) as served:
+        words = [sys.executable, "-m", "tests.integrations.claude_host", url, served.url, str(tmp_path)]
+        worker = subprocess.Popen(words)  # noqa: ASYNC220 - it is killed
+        try:
+            assert await asyncio.to_thread(served.asked.wait, 60)
+        finally:
+            worker.kill()
+            worker.wait()
+
+        assert await asyncio.to_thread(served.hung_up.wait, 30)

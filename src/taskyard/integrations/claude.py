@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import shutil
 import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from hashlib import sha256
+from pathlib import Path
 from time import time
 from typing import Any, cast
 
 try:
+    import claude_agent_sdk
     from claude_agent_sdk import (
         AssistantMessage,
         CanUseToolShadowedWarning,
@@ -51,6 +55,7 @@ from taskyard.integrations.agent_steps import ToolDecision, agent_run, approve
 from taskyard.worker.context import Context
 from taskyard.worker.control import Fail, Retry
 from taskyard.worker.current import enclosing_step
+from taskyard.worker.isolation.programs import ending_with_worker
 
 logger = logging.getLogger(__name__)
 BUSY = frozenset({429, 529})  # what the API answers when it has had enough
@@ -145,8 +150,11 @@ class _Conversation:
             decide = self._may_use
             # It is for the tools that the options do not allow, and is not to be asked about the others.
             warnings.filterwarnings("ignore", category=CanUseToolShadowedWarning)
+        program, variables = _program(options)
         return replace(
             options,
+            cli_path=program,
+            env={**options.env, **variables},
             resume=session or options.resume,
             cwd=options.cwd or task.work_dir,
             model=options.model or models[0],
@@ -276,6 +284,13 @@ def _call_id(tool: str, given: Mapping[str, Any]) -> str:
 async def _asked(prompt: str) -> AsyncIterator[dict[str, Any]]:
     """As a stream: only then does Claude ask for permissions."""
     yield {"type": "user", "message": {"role": "user", "content": prompt}, "parent_tool_use_id": None}
+
+
+def _program(options: ClaudeAgentOptions) -> tuple[str | None, dict[str, str]]:
+    """Claude's command line, such that it ends with this process: nobody would count what it costs after that."""
+    brought = Path(claude_agent_sdk.__file__).with_name("_bundled") / "claude"
+    program = options.cli_path or (brought if brought.is_file() else shutil.which("claude"))
+    return (None, {}) if program is None else ending_with_worker(os.fspath(program))
 
 
 async def _spent_before(options: ClaudeAgentOptions) -> int | None:

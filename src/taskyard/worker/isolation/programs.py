@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +17,7 @@ from taskyard.worker.process.supervisor import before_the_end
 
 FIELD = "--exec"
 PATIENCE = 5.0  # seconds between asking a process group to end and ending it
+_ENDS_WITH_WORKER = Path(__file__).with_name("ends_with_worker.sh")
 
 
 class _Protocol(asyncio.subprocess.SubprocessStreamProtocol):
@@ -64,6 +66,16 @@ def found(words: Sequence[str], *, elsewhere: bool = False) -> list[str]:
     if not path.is_file() or not os.access(path, os.X_OK):
         raise InvalidInput(FIELD, f"{program} is not a program that can be run: {path}")
     return [os.fspath(path), *words[1:]]
+
+
+def ending_with_worker(program: str) -> tuple[str, dict[str, str]]:
+    """What to start in place of a program, with which variables, so that it ends when this process does, also by -9.
+
+    For libraries that start a program by its path. Only Linux can do so; elsewhere it is the program itself.
+    """
+    if sys.platform != "linux" or not os.access(_ENDS_WITH_WORKER, os.X_OK):
+        return program, {}
+    return os.fspath(_ENDS_WITH_WORKER), {"TASKYARD_PYTHON": sys.executable, "TASKYARD_PROGRAM": program}
 
 
 async def started(*words: str, limit: int = 1 << 16, **options: Any) -> Program:
