@@ -1,15 +1,17 @@
 """What streams cost: processor time of a server while many attempts stream tokens, and a drain beside them.
 
     python -m bench.streams [--url sqlite:///…] [--streams 200] [--tokens 50] [--seconds 5] [--workers 4]
-                            [--readers 0] [--offered 0] [--rounds 10]
+                            [--readers 0] [--offered RATE|half] [--rounds 10]
 
 One `taskyard serve`, and worker processes over HTTP whose handlers say so many tokens a second and nothing in turns,
-each for some seconds: the speed of a shared machine moves within a minute. The figure is processor time of the
-server, from /proc, while all speak; that of the silent is taken off. With `--offered`, another worker drains so many
-tasks a second beside them: how many it did, and how soon they began. How much half of the silent windows differ from
-the other half is what chance does to the ratio. The same is measured beside streams of another server, with a file of
-its own, which is what sharing the cores and the disk costs. Those who speak run only where a core is idle: where agents
-are on other machines, the making of tokens takes no time from the server and from who drains.
+each for some seconds: the speed of a shared machine moves within a minute. The figure is processor time of the server,
+from /proc, while all speak; that of the silent is taken off. With `--offered`, another worker drains so many tasks a
+second beside them: how many it did, and how soon they began. `half` offers half of what this machine drains at most
+while tasks are put in, measured right before: how much a shared machine does changes within hours. How much half of
+the silent windows differ from the other half is what chance does to the ratio. The same is measured beside streams of
+another server, with a file of its own, which is what sharing the cores and the disk costs. Those who speak run only
+where a core is idle: where agents are on other machines, the making of tokens takes no time from the server and from
+who drains.
 """
 
 from __future__ import annotations
@@ -37,6 +39,10 @@ from taskyard.client.streams import MOST_FOLLOWED
 
 TOKEN = "token "
 SETTLING = 1.0  # seconds of each window in which what was said or kept back before still counts
+HALF = "half"  # of the maximum, for --offered
+WAITING = 300  # tasks that always wait while the maximum is measured
+WARMING_UP, MEASURING = 3.0, 8.0  # seconds
+DRAINED = 3.0  # seconds in which what was put in last is drained
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -122,6 +128,22 @@ async def offer(yard: Yard, rate: float, seconds: float) -> None:
         await asyncio.sleep(0.02)
 
 
+async def maximum(url: str) -> float:
+    """Tasks a second that a worker drains while others are put in, and some always wait."""
+    begins = time.time() + WARMING_UP
+    ends = begins + MEASURING
+    draining = _draining(url, ends + DRAINED - time.time())
+    async with taskyard.connect(url) as yard:
+        while time.time() < ends:
+            missing = WAITING - (await yard.tasks.count()).counts["ready"]
+            if missing > 0:
+                await yard.enqueue_many([{"type": "echo"}] * missing)
+            await asyncio.sleep(0.05)
+    printed, _ = await asyncio.to_thread(draining.communicate)
+    begun = [at + wait / 1_000 for at, wait in json.loads(printed)]
+    return sum(begins <= at < ends for at in begun) / MEASURING
+
+
 async def follow(yard: Yard, task_id: str) -> int:
     return sum([len(chunk.text) async for chunk in yard.streams.follow(task_id)])
 
@@ -159,8 +181,7 @@ async def beside(url: str, yard: Yard, pid: int, asked: argparse.Namespace) -> d
     """Windows in turns, the first of them silent."""
     turn, number = asked.seconds, 2 * asked.rounds
     first = (int(time.time() / (2 * turn)) + 1) * 2 * turn  # the start of the next silent window that is whole
-    echoing = [sys.executable, "-m", "bench.streams", "--echo", url, str(first + number * turn + 3 - time.time())]
-    draining = subprocess.Popen(echoing, stdout=subprocess.PIPE) if asked.offered else None  # noqa: ASYNC220
+    draining = _draining(url, first + number * turn + DRAINED - time.time()) if asked.offered else None
     offering = asyncio.create_task(offer(yard, asked.offered, first + number * turn + 1 - time.time()))
     used = [await _processor_time_at(first + place * turn, pid) for place in range(number + 1)]
     await offering
@@ -176,6 +197,11 @@ async def beside(url: str, yard: Yard, pid: int, asked: argparse.Namespace) -> d
     return windows
 
 
+def _draining(url: str, seconds: float) -> subprocess.Popen[bytes]:
+    words = [sys.executable, "-m", "bench.streams", "--echo", url, str(seconds)]
+    return subprocess.Popen(words, stdout=subprocess.PIPE)
+
+
 async def _processor_time_at(moment: float, pid: int) -> float:
     await asyncio.sleep(max(0.0, moment - time.time()))
     return processor_time(pid)
@@ -189,6 +215,10 @@ async def main(asked: argparse.Namespace) -> None:
             url, elsewhere = (f"http://127.0.0.1:{asked.port + more}" for more in (0, 1))
             await ready(url)
             await ready(elsewhere)
+            if asked.offered == HALF:
+                found = await maximum(url)
+                print(f"at most {found:.0f} tasks a second are drained while others are put in: half of it is offered")
+                asked.offered = found / 2
             here = await measured(url, pid, asked, url)
             there = await measured(url, pid, asked, elsewhere) if asked.offered else None
     print(f"{asked.streams} attempts, {asked.workers} workers, {asked.readers} readers, {asked.tokens} tokens a second")
@@ -249,6 +279,9 @@ if __name__ == "__main__":
     parser.add_argument("--seconds", type=float, default=5, help="length of a window")
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--readers", type=int, default=0)
-    parser.add_argument("--offered", type=float, default=0)
+    parser.add_argument("--offered", type=lambda text: text if text == HALF else float(text), default=0.0)
     parser.add_argument("--rounds", type=int, default=10, help="windows in which attempts speak")
-    asyncio.run(main(parser.parse_args()))
+    given = parser.parse_args()
+    if given.rounds < 2:
+        parser.error("--rounds must be at least 2: half of the silent windows are compared with the other half")
+    asyncio.run(main(given))
