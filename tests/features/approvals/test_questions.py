@@ -112,6 +112,43 @@ async def test_a_signal_of_the_questions_name_is_an_answer_and_must_be_one(yard:
         await yard.signal(held.id, "deploy", "no", sent_by=ADA)
 
 
+async def test_a_task_that_waits_without_a_question_gets_a_signal_of_an_earlier_ones_name(yard: Yard):
+    held = await asked(yard)
+    await yard.approvals.answer(held.id, "deploy", {"approved": True})
+    again = await claim_that(yard, held.id, start=True)
+    with pytest.raises(AlreadyAnswered):  # nothing waits for it yet
+        await yard.signal(held.id, "deploy", "by nobody's leave")
+    assert not (await yard.attempts.wait_for(held.id, again.lease, "deployed", "deploy")).over
+
+    await yard.signal(held.id, "deploy", "done")
+
+    last = await claim_that(yard, held.id, start=True)
+    assert (await yard.attempts.wait_for(held.id, last.lease, "deployed", "deploy")).data == "done"
+
+
+async def test_an_answer_over_a2a_is_refused_when_the_time_is_over(yard: Yard, clock: ManualClock):
+    held = await asked(yard, timeout_sec=60, default={"approved": False})
+    await yard.a2a.publish(held.type)
+    handle = (await yard.a2a.share(held.id)).handle
+    clock.advance(seconds=60)
+
+    with pytest.raises(AlreadyAnswered, match="by timeout"):
+        await yard.a2a.send(handle, "m1", {"approved": True})
+
+
+async def test_an_answer_over_a2a_to_what_nobody_asks_any_more_is_no_message_for_the_inbox(yard: Yard):
+    held = await asked(yard)
+    await yard.a2a.publish(held.type)
+    handle = (await yard.a2a.share(held.id)).handle
+    await yard.approvals.answer(held.id, "deploy", {"approved": True}, by=ADA)
+    await claim_that(yard, held.id, start=True)
+
+    with pytest.raises(InvalidInput, match="waits for none"):
+        await yard.a2a.send(handle, "m1", {"approved": False}, signal="deploy")
+
+    await yard.a2a.send(handle, "m2", "hurry")  # names no question, and so it is for the agent to read
+
+
 async def test_what_was_sent_before_the_question_was_asked_is_no_answer_to_it(yard: Yard):
     held = await given_a_running_task(yard)
     await yard.signal(held.id, "deploy", "anything at all")

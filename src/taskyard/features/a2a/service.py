@@ -217,10 +217,11 @@ class A2A:
             if task.state.is_final or task.state is AgentTaskState.AUTH_REQUIRED:
                 raise IllegalTransition(task.task_id, hot.status, "message")
             waited_for = await self._approvals.waited_for(hot)
+            if signal is not None and signal not in waited_for:
+                rule = f"must be one that the task waits for: {', '.join(waited_for) or 'it waits for none now'}"
+                raise InvalidInput("signal", rule)
             if not waited_for:
                 return None, hot.id
-            if signal is not None and signal not in waited_for:
-                raise InvalidInput("signal", f"must be one that the task waits for: {', '.join(waited_for)}")
             answer = await self._approvals.sent(hot.id, signal or waited_for[0], content, by=sent_by)
             known = replace(asked, message_ids=(*asked.message_ids, name)[-rules.MOST_MESSAGES :])
             return answer._replace(records=(*answer.records, self._moved(known, record))), None

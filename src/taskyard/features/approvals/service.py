@@ -75,9 +75,7 @@ class Approvals:
             hot, record = await self._asked(task_id, name)
             if wait is not None and (hot.status, hot.wait) != (Status.PENDING, wait):
                 return None, receipt(hot)
-            if record is not None:
-                return await self._answered(hot, record, text, data, person)
-            return self._sent(hot, name, text, person.by, self._ledger.now())
+            return await self._told(hot, record, name, text, data, person)
 
         return await self._ledger.commit(decide)
 
@@ -85,9 +83,7 @@ class Approvals:
         """What stores a signal, or the answer to a question, for a change set that sends one."""
         hot, record = await self._asked(task_id, name)
         person, text = _person(by), self._encoded(data)
-        if record is not None and rules.is_open(rules.question_of(record), hot, self._ledger.now()):
-            return (await self._answered(hot, record, text, data, person))[0]
-        return self._sent(hot, name, text, person.by, self._ledger.now())[0]
+        return (await self._told(hot, record, name, text, data, person))[0]
 
     async def waited_for(self, hot: Hot) -> Sequence[str]:
         """The names of the signals that a task waits for now."""
@@ -157,6 +153,17 @@ class Approvals:
             return False
         rows = await self._store.signals(hot.id)
         return any((row.name, row.at, row.data) == (question.name, given.at, text) for row in rows)
+
+    async def _told(
+        self, hot: Hot, record: Record | None, name: str, text: str, data: Json, person: Person
+    ) -> tuple[ChangeSet, Receipt]:
+        """A signal answers the question of its name, unless the task waits for it by now without a question."""
+        if record is not None and not await self._waits_unasked(hot, rules.question_of(record)):
+            return await self._answered(hot, record, text, data, person)
+        return self._sent(hot, name, text, person.by, self._ledger.now())
+
+    async def _waits_unasked(self, hot: Hot, question: AskedQuestion) -> bool:
+        return hot.wait != question.wait and question.name in await self.waited_for(hot)
 
     async def _answered(
         self, hot: Hot, record: Record, text: str, data: Json, person: Person
