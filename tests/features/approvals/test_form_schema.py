@@ -86,6 +86,7 @@ def test_what_fits_the_form_fits_the_schema_and_what_does_not_does_not(answer: d
         ({"type": ["null"]}, {"type": ["null"]}),
         ({"anyOf": [{"type": "null"}]}, {"anyOf": [{"type": "null"}]}),
         ({"anyOf": [NAME, {"type": "null"}], "maxLength": 3}, {"anyOf": [NAME, {"type": "null"}], "maxLength": 3}),
+        ({"type": ["string", "null"], "enum": ["a", None]}, {"type": "string", "enum": ["a"]}),
         (True, True),
     ],
 )
@@ -146,3 +147,42 @@ def test_a_deep_schema_is_shown_as_it_was_given():
     given: Any = {"$ref": "#/$defs/0", "$defs": chain}
 
     assert form_schema(given) == given
+
+
+A: dict[str, Any] = {"type": "string", "const": "a"}
+B: dict[str, Any] = {"type": "string", "const": "b"}
+ONLY_A = {"type": "string", "enum": ["a"], "default": "a"}
+
+
+def given_by(kind: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": {"kind": kind}, "required": ["kind"]}
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        ({"anyOf": [A, B], "default": "a"}, {"oneOf": [A, B], "default": "a"}),
+        ({"anyOf": [A, {"type": "null"}, B]}, {"oneOf": [A, B]}),
+        ({"anyOf": [A, NAME]}, {"anyOf": [A, NAME]}),
+        ({"anyOf": [A, A]}, {"anyOf": [A, A]}),  # of two that are the same, one would be none
+        ({"allOf": [NAME], "title": "Whose"}, {**NAME, "title": "Whose"}),
+        ({"allOf": [NAME, {"maxLength": 3}]}, {"allOf": [NAME, {"maxLength": 3}]}),
+        ({"allOf": [NAME], "maxLength": 3}, {"allOf": [NAME], "maxLength": 3}),
+        (A, {"type": "string", "enum": ["a"]}),
+        ({"type": "array", "items": A}, {"type": "array", "items": ONLY_A}),
+        (given_by(A), given_by(ONLY_A)),
+        (
+            {"oneOf": [{**A, "title": "Same"}, {**B, "title": "Same"}, {"const": 3, "title": "Other"}, {"const": 4}]},
+            {
+                "oneOf": [
+                    {**A, "title": 'Same ("a")'}, {**B, "title": 'Same ("b")'}, {"const": 3, "title": "Other"},
+                    {"const": 4},
+                ]
+            },
+        ),
+    ],
+)  # fmt: skip
+def test_choices_are_choices_however_they_are_written(given: Any, made: Any):
+    whole: Any = form_schema({"type": "object", "properties": {"it": given}})
+
+    assert whole["properties"]["it"] == made
