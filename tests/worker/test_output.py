@@ -4,13 +4,15 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from taskyard import Agent, Context, SyncContext
 from taskyard.app import Yard
-from taskyard.core.errors import LeaseLost, StoreUnavailable
-from taskyard.features.streams.rules import GATHERED_BYTES, GATHERED_FOR, NewChunk
+from taskyard.core.errors import InvalidInput, LeaseLost, StoreUnavailable
+from taskyard.core.json_value import Json
+from taskyard.features.streams.rules import GATHERED_BYTES, GATHERED_FOR, MOST_CHUNK_BYTES, NewChunk
 from taskyard.features.streams.views import StreamedChunk, StreamReceipt
 from taskyard.worker.command import Command, command_agent
 from taskyard.worker.output import MOST_PIECES, AttemptOutput, next_moment
@@ -106,6 +108,50 @@ async def test_what_a_program_prints_is_its_log(yard: Yard) -> None:
     chunks = await followed(yard, task.id)
     assert "".join(each.text for each in chunks if each.kind == "stdout") == "out\nmore\n"
     assert "".join(each.text for each in chunks if each.kind == "stderr") == "größe\n"
+
+
+async def test_what_is_no_text_in_a_programs_output_takes_nothing_else_with_it(yard: Yard) -> None:
+    text = (
+        "import sys; from json import dumps; print('first'); print('a\\0b');"
+        " print(dumps({'type': 'progress', 'fraction': 0.5, 'note': '\\ud83d'}));"
+        " print(dumps({'type': 'message', 'text': 'n\\0ul'})); print('last')"
+    )
+    agent = command_agent(Agent("program"), Command(words=[sys.executable, "-c", text]))
+    task = await yard.enqueue("code", max_attempts=1)
+    await yard.drain(agent)
+    assert [(each.kind, each.text or each.data) for each in await followed(yard, task.id)] == [
+        ("stdout", "first\na\ufffdb\n"),
+        ("progress", {"progress": {"fraction": 0.5, "note": "?"}}),
+        ("message", {"kind": "text", "text": "n\ufffdul"}),
+        ("stdout", "last\n"),
+    ]
+
+
+async def test_a_value_is_streamed_as_it_was_when_it_was_handed_over(yard: Yard) -> None:
+    agent = Agent("worker")
+
+    @agent.handles("count")
+    async def count(task: Context) -> None:
+        state: dict[str, Json] = {"done": 0}
+        for number in range(3):
+            state["done"] = number
+            await task.stream(state)
+
+    task = await yard.enqueue("count")
+    await yard.drain(agent)
+    assert [each.data for each in await followed(yard, task.id)] == [{"done": 0}, {"done": 1}, {"done": 2}]
+
+
+@pytest.mark.parametrize("value", [b"bytes", {"rate": float("nan")}, {"text": "a\0b"}, ["x" * MOST_CHUNK_BYTES]])
+async def test_a_value_that_is_no_json_is_refused_by_itself(value: Any) -> None:
+    sink = Sink()
+    output = AttemptOutput("task", sink, lambda: None)
+    await output.say("text", "before")
+    with pytest.raises(InvalidInput, match="chunk"):
+        await output.say("json", data=value)
+    await output.say("text", " after")
+    await output.close()
+    assert [chunks for chunks, _ in sink.sent] == [[{"kind": "text", "text": "before after"}]]
 
 
 class Sink:

@@ -12,11 +12,12 @@ from taskyard.api import calls
 from taskyard.api.codec import outcome_of, read
 from taskyard.client.remote import AS_THEY_ARE, P, R, Remote, Verb, feature, over_http
 from taskyard.client.transport.batches import Batches, BatchItem
-from taskyard.client.transport.body import draft, listed, mended, parts, several
+from taskyard.client.transport.body import draft, listed, parts, several
 from taskyard.client.transport.call_encoding import Arguments, Encoding, Prepare
 from taskyard.client.transport.headers import LONGEST_WAIT
 from taskyard.client.transport.long_polling import until_changed
 from taskyard.core.errors import InvalidInput, TaskyardError
+from taskyard.core.json_value import mended
 from taskyard.features.attempts.claims import Claims
 from taskyard.features.attempts.conversations import Conversations
 from taskyard.features.attempts.endings.completions import Completions

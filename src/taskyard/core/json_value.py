@@ -179,6 +179,11 @@ def check_text(text: str, field: str) -> None:
     size_of(text, field)
 
 
+def mended(text: object) -> str:
+    """A text as every store can hold it, where it is not refused: it may not be what it was meant to be."""
+    return str(text).replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
+
+
 def size_of(text: str, field: str) -> int:
     """In bytes of UTF-8, which a lone surrogate has none of."""
     if text.isascii():

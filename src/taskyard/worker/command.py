@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from taskyard.core.errors import InvalidInput
-from taskyard.core.json_value import Json
+from taskyard.core.json_value import Json, mended
 from taskyard.worker.adapters import Adapter, ProgramAdapter
 from taskyard.worker.context import Context
 from taskyard.worker.control import Fail, Stopped
@@ -295,9 +295,9 @@ async def _listen(task: Context, process: Program, command: Command, printed: _P
 async def _heard(task: Context, message: Mapping[str, Any], printed: _ProgramOutput) -> None:
     match message.get("type"):
         case "progress":
-            await task.progress(message.get("fraction"), str(message.get("note", "")))
+            await task.progress(message.get("fraction"), mended(message.get("note", "")))
         case "message":
-            await task.message(str(message.get("text", "")), kind=str(message.get("kind", "text")))
+            await task.message(mended(message.get("text", "")), kind=mended(message.get("kind", "text")))
         case "session":
             session_id, work_dir = message.get("session_id"), message.get("work_dir")
             if session_id or work_dir:

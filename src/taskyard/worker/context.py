@@ -363,7 +363,7 @@ class Context:
         """Show what the attempt writes to those who follow it, as it comes: a text, or any JSON value.
 
         Gathered for up to a quarter of a second. It is no part of the output: it is kept until an hour after the
-        task's end, and at most 8 MiB of an attempt. A new attempt begins a new stream.
+        task's end, and at most 8 MiB of an attempt. A new attempt begins a new stream. What is no JSON is refused here.
         """
         self._check()
         if isinstance(chunk, str):

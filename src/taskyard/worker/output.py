@@ -15,7 +15,7 @@ from secrets import token_hex
 from typing import Protocol
 
 from taskyard.core.errors import LeaseLost, TaskyardError
-from taskyard.core.json_value import Json
+from taskyard.core.json_value import Json, encode, value_of
 from taskyard.features.streams.rules import GATHERED_BYTES, GATHERED_FOR, MOST_CHUNK_BYTES, NewChunk
 from taskyard.features.streams.views import StreamReceipt
 
@@ -79,8 +79,10 @@ class AttemptOutput:
     def _take(self, kind: str, text: str, data: Json) -> None:
         last = self._waiting[-1] if self._waiting else None
         if data is not None:
-            self._waiting.append({"kind": kind, "data": data})
-            self._characters += 256
+            # As it is now: its handler may change it before it is written.
+            value = encode(data, field="chunk", max_bytes=MOST_CHUNK_BYTES)
+            self._waiting.append({"kind": kind, "data": value_of(value)})
+            self._characters += 256 + len(value)
         elif last is not None and last.get("kind") == kind and len(last.get("text", "")) + len(text) <= _PIECE:
             last["text"] = last.get("text", "") + text
         else:

@@ -7,7 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import cast
 
-from taskyard.core.json_value import compact, encode, is_mapping
+from taskyard.core.json_value import compact, encode, is_mapping, mended
 from taskyard.core.units import Micros, micros, to_iso
 from taskyard.definition.fields import LATEST
 
@@ -67,11 +67,6 @@ def several(values: object) -> object:
 def as_object(values: object) -> object:
     """A JSON object of any mapping; what is none is left for the server to refuse."""
     return dict(values) if is_mapping(values) else values
-
-
-def mended(text: object) -> str:
-    """What is no text, as one: it will not be what it was meant to be, and who knows better says so."""
-    return str(text).replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
 
 
 def _encoded(name: str, value: object) -> str:

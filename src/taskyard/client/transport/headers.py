@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
-from taskyard.client.transport.body import mended
 from taskyard.core.errors import NotFound
+from taskyard.core.json_value import mended
 from taskyard.features.artifacts import views as files
 
 _ID = re.compile(r"\w[!-~]{0,254}", re.ASCII)

@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from taskyard.core.attempt_stream import BEGINNING, ChunkKind, StreamEntry, StreamPlace
 from taskyard.core.errors import InvalidInput
-from taskyard.core.json_value import Json, compact, encode, is_object
+from taskyard.core.json_value import Json, compact, encode, is_object, mended
 
 GATHERED_FOR = 0.25  # seconds that what an attempt says is gathered before it is written
 GATHERED_BYTES = 16 << 10  # or so much
@@ -51,10 +51,10 @@ def _entry(chunk: Mapping[str, object], field: str) -> StreamEntry:
 
 def bounded(text: str, field: str) -> str:
     """The text as every store can hold it: programs print what is no text, and are not refused for it."""
-    mended = text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
-    if len(mended.encode()) > MOST_CHUNK_BYTES:
+    kept = mended(text)
+    if len(kept.encode()) > MOST_CHUNK_BYTES:
         raise InvalidInput(field, f"must be at most {MOST_CHUNK_BYTES} bytes")
-    return mended
+    return kept
 
 
 def place_of(after: str | None) -> StreamPlace:

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 from taskyard.core import outcomes
 from taskyard.core.changes import ChangeSet
 from taskyard.core.errors import LeaseLost, TaskyardError
-from taskyard.core.json_value import Json, encode
+from taskyard.core.json_value import Json, encode, mended
 from taskyard.core.lease import seal
 from taskyard.core.outcomes import BY_THE_YARD, Report
 from taskyard.core.task import (
@@ -107,4 +107,4 @@ class Failures:
 
 def _printable(error: str) -> str:
     """An error is shown to people and kept by every store alike. It is mended where it must be, never refused."""
-    return str(error).replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()[:10_000]
+    return mended(error)[:10_000]
