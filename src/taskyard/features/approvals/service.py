@@ -75,7 +75,7 @@ class Approvals:
             hot, record = await self._asked(task_id, name)
             if wait is not None and (hot.status, hot.wait) != (Status.PENDING, wait):
                 return None, receipt(hot)
-            return await self._told(hot, record, name, text, data, person)
+            return await self._answered_or_sent(hot, record, name, text, data, person)
 
         return await self._ledger.commit(decide)
 
@@ -83,7 +83,7 @@ class Approvals:
         """What stores a signal, or the answer to a question, for a change set that sends one."""
         hot, record = await self._asked(task_id, name)
         person, text = _person(by), self._encoded(data)
-        return (await self._told(hot, record, name, text, data, person))[0]
+        return (await self._answered_or_sent(hot, record, name, text, data, person))[0]
 
     async def waited_for(self, hot: Hot) -> Sequence[str]:
         """The names of the signals that a task waits for now."""
@@ -154,7 +154,7 @@ class Approvals:
         rows = await self._store.signals(hot.id)
         return any((row.name, row.at, row.data) == (question.name, given.at, text) for row in rows)
 
-    async def _told(
+    async def _answered_or_sent(
         self, hot: Hot, record: Record | None, name: str, text: str, data: Json, person: Person
     ) -> tuple[ChangeSet, Receipt]:
         """A signal answers the question of its name, unless the task waits for it by now without a question."""
