@@ -1,12 +1,12 @@
 """An endpoint of the shape of OpenAI's, in a thread of its own: it answers what it is told to."""
 
 import json
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
-from typing import Any
+from typing import Any, cast
 
 USAGE = {
     "prompt_tokens": 1000,
@@ -33,8 +33,13 @@ class Endpoint:
 
 
 @contextmanager
-def endpoint(*answers: str | int, model: str = "gpt-4o-2024-08-06", holds: bool = False) -> Generator[Endpoint]:
-    """With `holds`, a stream stops behind its first chunk until the test lets it go on."""
+def endpoint(
+    *answers: str | int, model: str = "gpt-4o-2024-08-06", holds: bool = False, leaves_out: Collection[str] = ()
+) -> Generator[Endpoint]:
+    """With `holds`, a stream stops behind its first chunk until the test lets it go on.
+
+    Fields may be left out of its answers, as by servers that are not OpenAI's.
+    """
     served = Endpoint(list(answers), model)
     if not holds:
         served.let_go.set()
@@ -47,12 +52,12 @@ def endpoint(*answers: str | int, model: str = "gpt-4o-2024-08-06", holds: bool 
             if isinstance(answer, int):
                 self._send(answer, "application/json", json.dumps({"error": {"message": "refused"}}))
             elif asked.get("stream"):
-                chunks = _chunks(answer, asked, served.model)
+                chunks = _without(_chunks(answer, asked, served.model), leaves_out)
                 lines = [f"event: {each.get('type', 'chunk')}\ndata: {json.dumps(each)}\n\n" for each in chunks]
                 self._send(200, "text/event-stream", lines[0], "".join([*lines[1:], "data: [DONE]\n\n"]))
             else:
                 whole = _response if self.path.endswith("/responses") else _completion
-                self._send(200, "application/json", json.dumps(whole(answer, served.model)))
+                self._send(200, "application/json", json.dumps(_without(whole(answer, served.model), leaves_out)))
 
         def _send(self, status: int, media_type: str, text: str, rest: str = "") -> None:
             self.send_response(status)
@@ -80,6 +85,15 @@ def endpoint(*answers: str | int, model: str = "gpt-4o-2024-08-06", holds: bool 
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def _without(document: Any, names: Collection[str]) -> Any:
+    if isinstance(document, list):
+        return [_without(each, names) for each in cast(list[Any], document)]
+    if isinstance(document, dict):
+        fields = cast(dict[str, Any], document).items()
+        return {name: _without(value, names) for name, value in fields if name not in names}
+    return document
 
 
 def _completion(text: str, model: str) -> dict[str, Any]:

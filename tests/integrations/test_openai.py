@@ -4,6 +4,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import httpx2
 import openai
 import pytest
 from openai.types.chat import ChatCompletionUserMessageParam
@@ -101,6 +102,36 @@ async def test_a_response_is_stored_with_what_it_cost(yard: Yard):
 
         assert await again(yard, handler) == "Hi there"
     assert len(served.heard) == 1
+
+
+async def test_the_request_id_of_an_answer_can_be_asked_for_and_is_none(yard: Yard):
+    with endpoint("Hi there") as served:
+
+        async def handler(task: taskyard.Context) -> str:
+            async with client_of(served) as client:
+                answer = await client.responses.create(model="gpt-4o", input=task.prompt)
+                return f"{answer._request_id}"  # pyright: ignore[reportPrivateUsage] - the library's documents have it
+
+        assert await again(yard, handler) == "None"
+
+
+async def test_embeddings_of_openai_have_their_price(yard: Yard):
+    embedding = {"object": "embedding", "index": 0, "embedding": [0.5, 0.25]}
+    usage = {"prompt_tokens": 1000, "total_tokens": 1000}
+    body = {"object": "list", "model": "text-embedding-3-small", "data": [embedding], "usage": usage}
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, json=body))
+
+    async def handler(task: taskyard.Context) -> list[float]:
+        async with AsyncOpenAI(
+            api_key="none", http_client=openai.DefaultAsyncHttpxClient(transport=transport)
+        ) as client:
+            made = await client.embeddings.create(model="text-embedding-3-small", input=task.prompt)
+            return made.data[0].embedding
+
+    task = await yard.enqueue("ask", prompt="Hello")
+    await yard.drain(worker_of(handler))
+
+    assert ((await yard.get(task.id)).result, await spent(yard, task.id)) == ([0.5, 0.25], 20)
 
 
 class Point(BaseModel):

@@ -29,6 +29,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 import taskyard
 from taskyard.app import Yard
 from taskyard.core.task import Status
+from taskyard.integrations.openai import AsyncOpenAI as StepClient
 from taskyard.integrations.openai_agents import run
 from taskyard.ledger.clock import ManualClock
 from tests.integrations.conftest import Crash, RateLimitError, Tool, lose_lease, outcomes, spent, streamed, traced_calls
@@ -267,10 +268,13 @@ async def test_the_tool_of_an_mcp_server_is_called_once_for_each_call_of_the_mod
 
 @pytest.mark.parametrize("api", [OpenAIChatCompletionsModel, OpenAIResponsesModel])
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_model_of_either_api_parks_at_a_rate_limit_and_answers_once(yard: Yard, api: Any, stream: bool):
+@pytest.mark.parametrize("client_type", [AsyncOpenAI, StepClient])
+async def test_a_model_of_either_api_parks_at_a_rate_limit_and_answers_once(
+    yard: Yard, api: Any, stream: bool, client_type: type[AsyncOpenAI]
+):
     crashes, worker = [RuntimeError("crash")], taskyard.Agent("helper")
-    with endpoint(429, "found it") as served:
-        client = AsyncOpenAI(api_key="none", base_url=served.url, max_retries=0)
+    with endpoint(429, "found it", leaves_out=("cache_write_tokens", "annotations", "logprobs")) as served:
+        client = client_type(api_key="none", base_url=served.url, max_retries=0)
         agent = Agent[None](name="helper", model=api("gpt-4o", openai_client=client))
 
         @worker.handles("ask")

@@ -18,7 +18,7 @@ from taskyard.core.task import Reason
 from taskyard.worker.attempt_spans import Attributes, step_span
 from taskyard.worker.context import Context
 from taskyard.worker.control import Interrupted
-from taskyard.worker.current import within_step
+from taskyard.worker.current import find_task, within_step
 from taskyard.worker.faults import diagnose_error
 from taskyard.worker.spending import Ran, StepCost
 
@@ -26,6 +26,7 @@ Answer = TypeVar("Answer")
 Body = Callable[[], Awaitable[Any]]
 _NOTHING: Attributes = {}
 _in_tool: ContextVar[bool] = ContextVar("taskyard_in_tool", default=False)
+_asks_model: ContextVar[bool] = ContextVar("taskyard_asks_model", default=False)
 
 
 @contextmanager
@@ -53,8 +54,24 @@ def rate_limits_park() -> Generator[None]:
 
 async def call_model(task: Context, kind: str, body: Body, *, spend: StepCost) -> Any:
     """Ask a model once: its answer and what it cost are one stored change."""
+
+    async def ask() -> Any:
+        outside = _asks_model.set(True)
+        try:
+            return await body()
+        finally:
+            _asks_model.reset(outside)
+
     with rate_limits_park():
-        return await step(task, kind, body, spend=spend)
+        return await step(task, kind, ask, spend=spend)
+
+
+def find_asking_task() -> Context | None:
+    """The task whose step a call of a model is to be; None outside of a handler, and where it is a part of one already.
+
+    A framework may be given a client whose calls are steps by themselves: its own step has the answer and the cost.
+    """
+    return None if _asks_model.get() else find_task()
 
 
 async def call_tool(task: Context, tool: str, call_id: str, body: Body) -> Any:

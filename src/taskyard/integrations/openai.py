@@ -21,10 +21,11 @@ except ImportError as error:
 
 from taskyard.core.json_value import is_mapping
 from taskyard.features.budgets.token_counts import openai_usage
-from taskyard.integrations.agent_steps import call_model, rate_limits_park, show
+from taskyard.integrations.agent_steps import call_model, find_asking_task, rate_limits_park, show
 from taskyard.worker.context import Context
 from taskyard.worker.current import find_task
 
+_HOST = "api.openai.com"
 _RATE_LIMITED = (429, 529)
 _RAW = "x-stainless-raw-response"  # the header by which `with_raw_response` marks a call
 
@@ -35,7 +36,7 @@ class AsyncOpenAI(openai.AsyncOpenAI):
     async def request(
         self, cast_to: Any, options: Any, *, stream: bool = False, stream_cls: Any = None
     ) -> Any:  # the types of a call are those of the method that makes it
-        task = find_task()
+        task = find_asking_task()
         if task is None or not _is_a_step(cast_to, options):
             return await super().request(cast_to, options, stream=stream, stream_cls=stream_cls)
         kind, model = _kind(options), _model_of(options)
@@ -51,7 +52,7 @@ class AsyncOpenAI(openai.AsyncOpenAI):
             answer = await super(AsyncOpenAI, self).request(cast_to, plain)
             return answer.model_dump(mode="json", exclude_unset=True, warnings=False)
 
-        stored = await call_model(task, kind, ask, spend=lambda answer: _cost(answer, model))
+        stored = await call_model(task, kind, ask, spend=lambda answer: _cost(answer, model, self.base_url.host))
         return _parsed(options, _read(cast_to, stored))
 
     def _should_retry(self, response: Any) -> bool:
@@ -62,7 +63,7 @@ class OpenAI(openai.OpenAI):
     """OpenAI's client for handlers that are plain functions."""
 
     def request(self, cast_to: Any, options: Any, *, stream: bool = False, stream_cls: Any = None) -> Any:
-        task = find_task()
+        task = find_asking_task()
         if task is None or not _is_a_step(cast_to, options):
             return super().request(cast_to, options, stream=stream, stream_cls=stream_cls)
         _check_thread(task)
@@ -76,7 +77,9 @@ class OpenAI(openai.OpenAI):
             return answer.model_dump(mode="json", exclude_unset=True, warnings=False)
 
         with rate_limits_park():
-            stored = task.sync.step(task.next_name(kind), ask, spend=lambda answer: _cost(answer, model))
+            stored = task.sync.step(
+                task.next_name(kind), ask, spend=lambda answer: _cost(answer, model, self.base_url.host)
+            )
         return _parsed(options, _read(cast_to, stored))
 
     def _streamed(self, task: Context, kind: str, cast_to: Any, options: Any, stream_cls: Any) -> Any:
@@ -184,7 +187,10 @@ def _closing(close: Callable[[], Any]) -> Any:
 def _read(type_: Any, stored: Any) -> Any:
     """An object of the library from what is stored of it, read as the library reads an answer: it checks nothing."""
     holder: Any = _holder(type_)
-    return holder.construct(value=stored).value
+    answer = holder.construct(value=stored).value
+    if isinstance(answer, BaseModel):
+        answer._request_id = None  # pyright: ignore[reportPrivateUsage] - documented, and read by those who log it
+    return answer
 
 
 @cache
@@ -242,9 +248,11 @@ def _text_of(chunk: Any) -> str:
     return (getattr(getattr(choices[0], "delta", None), "content", None) or "") if choices else ""
 
 
-def _cost(stored: Any, model: str | None) -> Mapping[str, Any] | None:
-    usage = stored.get("usage")
-    return None if usage is None else {**openai_usage(usage), "model": stored.get("model") or model}
+def _cost(stored: Any, model: str | None, host: str) -> Mapping[str, Any] | None:
+    if (usage := stored.get("usage")) is None:
+        return None
+    provider = "openai" if host == _HOST else None  # whose embeddings have a price only where the provider is known
+    return {**openai_usage(usage), "model": stored.get("model") or model, "provider": provider}
 
 
 def _stream_cost(stored: Any, options: Any) -> Mapping[str, Any] | None:

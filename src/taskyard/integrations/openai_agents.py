@@ -35,6 +35,7 @@ try:
     from agents.mcp import MCPServer
     from agents.models.default_models import get_default_model
     from agents.tool_context import ToolContext
+    from agents.usage import deserialize_usage
     from mcp.types import CallToolResult
     from openai.types.responses import (
         Response,
@@ -261,7 +262,7 @@ class YardModel(Model):
         return f"model:{self._name}" if self._name else "model"
 
     def _cost(self, stored: Any) -> Mapping[str, Any]:
-        return {**openai_usage(_loaded(stored).usage), "model": self._name}
+        return {**openai_usage(stored["usage"]), "model": self._name}
 
 
 def _counting(argument: Any) -> Any:
@@ -276,8 +277,14 @@ def _dumped(answer: ModelResponse) -> Any:
 
 
 def _loaded(stored: Any) -> ModelResponse:
-    """What is None is not stored, and of chat completions and what speaks as they do, the id is."""
-    return _ANSWER.validate_python({"response_id": None, **stored})
+    """As the SDK's clients read an answer: nothing is checked, since not every server has all that OpenAI's has."""
+    return ModelResponse(
+        output=Response.construct(output=stored["output"]).output,
+        usage=deserialize_usage(stored["usage"]),
+        response_id=stored.get("response_id"),
+        request_id=stored.get("request_id"),
+        raw_usage=stored.get("raw_usage"),
+    )
 
 
 def _answer_of(response: Response) -> ModelResponse:
@@ -300,7 +307,7 @@ def _completed(answer: ModelResponse, model: str | None) -> ResponseCompletedEve
         input_tokens_details=answer.usage.input_tokens_details,
         output_tokens_details=answer.usage.output_tokens_details,
     )
-    response = Response(
+    response = Response.construct(
         id=answer.response_id or "",
         created_at=0,
         model=model or "",
@@ -311,7 +318,7 @@ def _completed(answer: ModelResponse, model: str | None) -> ResponseCompletedEve
         parallel_tool_calls=False,
         usage=usage,
     )
-    return ResponseCompletedEvent(response=response, type="response.completed", sequence_number=0)
+    return ResponseCompletedEvent.construct(response=response, type="response.completed", sequence_number=0)
 
 
 # Tools
