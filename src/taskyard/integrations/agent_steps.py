@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Coroutine, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from time import time_ns
 from typing import Any, NamedTuple, TypeVar
@@ -125,6 +125,15 @@ async def in_worker(task: Context, call: Coroutine[Any, Any, Answer]) -> Answer:
     if asyncio.get_running_loop() is task.loop:
         return await call
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call, task.loop))
+
+
+def from_thread(task: Context, call: Coroutine[Any, Any, Answer]) -> Answer:
+    """Make an asynchronous call for synchronous code in a thread."""
+    with suppress(RuntimeError):
+        if asyncio.get_running_loop() is task.loop:
+            call.close()
+            raise TypeError("a synchronous call would stop the worker: use `ainvoke` in asynchronous code")
+    return asyncio.run_coroutine_threadsafe(call, task.loop).result()
 
 
 async def show(task: Context, text: str) -> None:

@@ -6,20 +6,13 @@ its lease: an attempt that lost it changes nothing any more. What a graph interr
 
 from __future__ import annotations
 
-import asyncio
 from base64 import b64decode, b64encode
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from hashlib import sha256
-from time import time_ns
 from typing import Any, cast
 
 try:
-    from langchain_core.caches import BaseCache
-    from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
-    from langchain_core.globals import get_llm_cache, set_llm_cache
-    from langchain_core.messages import AIMessage, message_to_dict, messages_from_dict
-    from langchain_core.outputs import ChatGeneration, Generation, LLMResult
+    from langchain_core.messages import AIMessage
     from langchain_core.runnables import RunnableConfig
     from langgraph.checkpoint.base import (
         WRITES_IDX_MAP,
@@ -31,19 +24,19 @@ try:
         get_checkpoint_id,
         get_checkpoint_metadata,
     )
-    from langgraph.config import get_config
     from langgraph.types import Command, Interrupt
+
+    from taskyard.integrations.langgraph_models import ModelCalls, install_cache, jsonable, with_handler
 except ImportError as error:
     raise ImportError("langgraph is missing or too old (pip install 'taskyard[langgraph]')") from error
 
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import is_mapping
-from taskyard.integrations.agent_steps import agent_run, approve, in_worker, keep_step, show
+from taskyard.integrations.agent_steps import agent_run, approve, from_thread, in_worker, show
 from taskyard.worker.context import Context
-from taskyard.worker.current import enclosing_step, find_task
+from taskyard.worker.current import enclosing_step
 
 Stored = dict[str, Any]  # the body of a step
-_STORED = "taskyard_stored"  # marks an answer that is a step, and is paid for
 
 
 async def run(
@@ -62,14 +55,14 @@ async def run(
     the text of the models as it comes.
     """
     _check_breakpoints(graph, options)
-    _install_cache()
+    install_cache()
     await task.known_steps()  # from here on, a model in a thread finds them without waiting for the loop
     name = graph.get_name()
     config = RunnableConfig(**(config or {}))
     config["configurable"] = {**config.get("configurable", {}), "thread_id": task.id}
     with agent_run(task, name):
         durable = graph.copy(update={"checkpointer": YardSaver(task)})
-        config["callbacks"] = _with(_UnstoredCalls(task), config.get("callbacks"))
+        config["callbacks"] = with_handler(ModelCalls(task), config.get("callbacks"))
         state = await durable.aget_state(config)
         given: Any = input if state.created_at is None else None
         if state.next and state.interrupts:
@@ -118,16 +111,15 @@ async def _asked(task: Context, graph: str, interrupt: Interrupt[Any]) -> Any:
         return {"decisions": [await _decided(task, graph, name, place, call) for place, call in enumerate(calls)]}
     schema = interrupt.response_schema if isinstance(interrupt.response_schema, dict) else _schema_in(value)
     question = value if isinstance(value, str) else str(_member(value, "question", "message") or f"{graph} asks")
-    context = None if isinstance(value, str) else value
-    return await task.ask(question, schema=schema, context=context, name=name)
+    context = None if isinstance(value, str) else jsonable(value)
+    return await in_worker(task, task.ask(question, schema=schema, context=context, name=name))
 
 
 async def _decided(task: Context, graph: str, name: str, place: int, call: Any) -> Mapping[str, Any]:
     """One call of a tool, as LangChain's middleware for people in the loop asks about it."""
     tool = str(_member(call, "name", "action") or "tool")
-    decided = await approve(
-        task, agent=graph, tool=tool, call_id=f"{name}:{place}", arguments=_member(call, "args", "arguments")
-    )
+    arguments = jsonable(_member(call, "args", "arguments"))
+    decided = await approve(task, agent=graph, tool=tool, call_id=f"{name}:{place}", arguments=arguments)
     return {"type": "approve"} if decided.approved else {"type": "reject", "message": decided.comment or "denied"}
 
 
@@ -155,6 +147,7 @@ class YardSaver(BaseCheckpointSaver[str]):
         self._task = task
         run = f"{step}/" if (step := enclosing_step()) else ""
         self._checkpoint_kind, self._write_kind = f"{run}checkpoint", f"{run}writes"
+        self._numbers: dict[str, int] = {}  # of the last writes of each node's run: LangGraph does not wait for one
 
     def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002 (LangGraph's)
         """Versions are numbers as text of one length, since they are compared as text."""
@@ -189,21 +182,24 @@ class YardSaver(BaseCheckpointSaver[str]):
         config: RunnableConfig,
         writes: Sequence[tuple[str, Any]],
         task_id: str,
-        task_path: str = "",  # noqa: ARG002 (LangGraph's)
+        task_path: str = "",
     ) -> None:
         namespace, checkpoint_id = _namespace(config), get_checkpoint_id(config)
         kind = f"{self._write_kind}:{_short(namespace)}:{checkpoint_id}:{task_id}"
-        earlier = sum(name.startswith(f"{kind}:") for name in await in_worker(self._task, self._task.known_steps()))
+        known = await in_worker(self._task, self._task.known_steps())
+        number = 1 + max(sum(name.startswith(f"{kind}:") for name in known), self._numbers.get(kind, 0))
+        self._numbers[kind] = number
         body = {
             "namespace": namespace,
             "checkpoint": checkpoint_id,
             "task": task_id,
+            "path": task_path,
             "writes": [
                 [WRITES_IDX_MAP.get(channel, place), channel, *self._dumped(value)]
                 for place, (channel, value) in enumerate(writes)
             ],
         }
-        await self._store(f"{kind}:{earlier + 1:04}", body)
+        await self._store(f"{kind}:{number:04}", body)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         asked = get_checkpoint_id(config)
@@ -240,15 +236,15 @@ class YardSaver(BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        return _from_thread(self._task, self.aput(config, checkpoint, metadata, new_versions))
+        return from_thread(self._task, self.aput(config, checkpoint, metadata, new_versions))
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        _from_thread(self._task, self.aput_writes(config, writes, task_id, task_path))
+        from_thread(self._task, self.aput_writes(config, writes, task_id, task_path))
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        return _from_thread(self._task, self.aget_tuple(config))
+        return from_thread(self._task, self.aget_tuple(config))
 
     def list(
         self,
@@ -261,7 +257,7 @@ class YardSaver(BaseCheckpointSaver[str]):
         async def listed() -> list[CheckpointTuple]:
             return [each async for each in self.alist(config, filter=filter, before=before, limit=limit)]
 
-        return iter(_from_thread(self._task, listed()))
+        return iter(from_thread(self._task, listed()))
 
     # What is stored
 
@@ -290,14 +286,19 @@ class YardSaver(BaseCheckpointSaver[str]):
         )
 
     async def _writes(self, namespace: str, checkpoint_id: str) -> list[tuple[str, str, Any]]:
-        """What nodes have written since the checkpoint. Of a special write, such as an interrupt, the last counts."""
+        """What nodes have written since the checkpoint, in the order in which LangGraph applies it.
+
+        Of a special write, such as an interrupt, the last counts.
+        """
         written: dict[tuple[str, int], tuple[str, str, Any]] = {}
+        paths: dict[str, str] = {}  # of the runs of nodes; what is written before they begin has none
         for body in await self._bodies(f"{self._write_kind}:{_short(namespace)}:{checkpoint_id}", namespace):
+            paths[body["task"]] = body["path"] or paths.get(body["task"], "")
             for place, channel, *typed in body["writes"]:
                 key = (body["task"], place)
                 if place < 0 or key not in written:
                     written[key] = (body["task"], channel, self._loaded(typed))
-        return list(written.values())
+        return [written[key] for key in sorted(written, key=lambda key: (paths[key[0]], *key))]
 
     async def _bodies(self, kind: str, namespace: str) -> Sequence[Stored]:
         known = await in_worker(self._task, self._task.known_steps())
@@ -335,151 +336,3 @@ def _namespace(config: RunnableConfig) -> str:
 def _short(namespace: str) -> str:
     """Of a graph inside a graph inside a graph, the namespace is longer than the name of a step may be."""
     return sha256(namespace.encode()).hexdigest()[:12] if namespace else "main"
-
-
-# Models
-
-
-class StepCache(BaseCache):
-    """Answers of chat models as steps of the task that is being worked on; elsewhere, another cache or none.
-
-    LangChain looks for an answer here before it asks a model, and hands the answer in when it came: that is where a
-    call becomes a step, for every chat model and without touching any. The same question twice is two steps.
-    """
-
-    def __init__(self, elsewhere: BaseCache | None) -> None:
-        self._elsewhere = elsewhere
-        self._began: dict[str, int] = {}
-
-    async def alookup(self, prompt: str, llm_string: str) -> Sequence[Generation] | None:
-        if (task := find_task()) is None:
-            return None if self._elsewhere is None else await self._elsewhere.alookup(prompt, llm_string)
-        kind = _kind(prompt, llm_string)
-        name = task.next_name(kind)
-        with suppress(_NotDone), task.naming(name):
-            known = await in_worker(task, task.known_steps())
-            if name in known:
-                stored = await in_worker(task, task.unpacked_step(known[name]))
-                return [_loaded_answer(each) for each in stored]
-            self._began[f"{task.id}:{kind}"] = time_ns()
-            raise _NotDone  # the number is for the answer that comes
-        return None
-
-    async def aupdate(self, prompt: str, llm_string: str, return_val: Sequence[Generation]) -> None:
-        if (task := find_task()) is None:
-            if self._elsewhere is not None:
-                await self._elsewhere.aupdate(prompt, llm_string, return_val)
-            return
-        kind = _kind(prompt, llm_string)
-        ran = (self._began.pop(f"{task.id}:{kind}", time_ns()), time_ns())
-        stored = [_dumped_answer(each) for each in return_val]
-        cost = _cost(return_val)
-        await keep_step(task, task.next_name(kind), stored, cost, ran=ran)
-        for each in return_val:
-            each.generation_info = {**(each.generation_info or {}), _STORED: True}
-
-    def lookup(self, prompt: str, llm_string: str) -> Sequence[Generation] | None:
-        if (task := find_task()) is None:
-            return None if self._elsewhere is None else self._elsewhere.lookup(prompt, llm_string)
-        return _from_thread(task, self.alookup(prompt, llm_string))
-
-    def update(self, prompt: str, llm_string: str, return_val: Sequence[Generation]) -> None:
-        if (task := find_task()) is not None:
-            _from_thread(task, self.aupdate(prompt, llm_string, return_val))
-        elif self._elsewhere is not None:
-            self._elsewhere.update(prompt, llm_string, return_val)
-
-    async def aclear(self, **options: Any) -> None:
-        if self._elsewhere is not None:
-            await self._elsewhere.aclear(**options)
-
-    def clear(self, **options: Any) -> None:
-        if self._elsewhere is not None:
-            self._elsewhere.clear(**options)
-
-
-class _UnstoredCalls(BaseCallbackHandler):
-    """Reports what calls cost that LangChain makes past its cache: `astream` in a node, a model with `cache=False`."""
-
-    raise_error = True
-
-    def __init__(self, task: Context) -> None:
-        self._task = task
-
-    def on_llm_end(self, response: LLMResult, **_: Any) -> None:
-        for answers in response.generations:
-            cost = _cost(answers) if not any(map(_is_stored, answers)) else None
-            if cost is not None:
-                _from_thread(self._task, self._task.spend(**cost))
-
-
-def _is_stored(answer: Any) -> bool:
-    """Whether an answer is that of a step. LangChain marks what comes from a cache by a cost of nothing."""
-    usage: Mapping[str, Any] = getattr(getattr(answer, "message", None), "usage_metadata", None) or {}
-    return _STORED in (answer.generation_info or {}) or usage.get("total_cost") == 0
-
-
-def _with(ours: BaseCallbackHandler, theirs: list[BaseCallbackHandler] | BaseCallbackManager | None) -> Any:
-    if isinstance(theirs, BaseCallbackManager):
-        manager = theirs.copy()
-        manager.add_handler(ours)
-        return manager
-    return [*(theirs or []), ours]
-
-
-class _NotDone(Exception):
-    """No answer is stored yet."""
-
-
-def _install_cache() -> None:
-    """Stand before the cache of the process, once. A model with `cache=False` or a cache of its own is left alone."""
-    if not isinstance(cache := get_llm_cache(), StepCache):
-        set_llm_cache(StepCache(cache))
-
-
-def _kind(prompt: str, llm_string: str) -> str:
-    """Names a question by its text and by the node that asks it, which is the same when a graph goes on."""
-    node = ""
-    with suppress(RuntimeError):  # outside of a node
-        node = get_config().get("configurable", {}).get("checkpoint_ns", "")
-    asked = "\0".join((node, prompt, llm_string))
-    return f"model:{sha256(asked.encode()).hexdigest()[:24]}"
-
-
-def _dumped_answer(answer: Generation) -> Stored:
-    if isinstance(answer, ChatGeneration):
-        return {"message": message_to_dict(answer.message), "info": answer.generation_info}
-    return {"text": answer.text, "info": answer.generation_info}
-
-
-def _loaded_answer(stored: Stored) -> Generation:
-    if "message" not in stored:
-        return Generation(text=stored["text"], generation_info=stored["info"])
-    [message] = messages_from_dict([stored["message"]])
-    return ChatGeneration(message=message, generation_info=stored["info"])
-
-
-def _cost(answers: Sequence[Generation]) -> Mapping[str, Any] | None:
-    """What the answers used, as the arguments of `Context.spend`; None where they do not say."""
-    for answer in answers:
-        message: Any = answer.message if isinstance(answer, ChatGeneration) else None
-        if usage := getattr(message, "usage_metadata", None):
-            details: Mapping[str, int] = usage.get("input_token_details") or {}
-            model = message.response_metadata.get("model_name") or message.response_metadata.get("model")
-            return {
-                "model": model,
-                "input_tokens": usage["input_tokens"],
-                "output_tokens": usage["output_tokens"],
-                "cache_read_tokens": details.get("cache_read", 0),
-                "cache_write_tokens": details.get("cache_creation", 0),
-            }
-    return None
-
-
-def _from_thread(task: Context, call: Coroutine[Any, Any, Any]) -> Any:
-    """Make an asynchronous call for synchronous code in a thread."""
-    with suppress(RuntimeError):
-        if asyncio.get_running_loop() is task.loop:
-            call.close()
-            raise TypeError("a synchronous call would stop the worker: use `ainvoke` in asynchronous code")
-    return asyncio.run_coroutine_threadsafe(call, task.loop).result()

@@ -8,6 +8,8 @@ from contextvars import ContextVar
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from taskyard.worker.control import Stopped
+
 if TYPE_CHECKING:
     from taskyard.worker.context import Context
 
@@ -23,9 +25,16 @@ def enter_task(context: Context) -> None:
 
 
 def find_task() -> Context | None:
-    """The task that is being worked on here; None outside of a handler, and where its attempt is over."""
-    context, _ = _current.get()
-    return None if context is None or context.is_over else context
+    """The task that is being worked on here; None outside of a handler, and where its attempt is over.
+
+    A step of an attempt that is over may go on in a thread, which nobody can end: it is stopped where it asks.
+    """
+    context, step = _current.get()
+    if context is None or not context.is_over:
+        return context
+    if step:
+        raise Stopped(context.stopped or "over")
+    return None
 
 
 def current_task() -> Context:
