@@ -1,12 +1,19 @@
 """Questions to people, asked and answered by MCP clients: the same that the dashboard and the command line have."""
 
-from typing import Any
+import json
+from datetime import date, datetime, time
+from decimal import Decimal
+from enum import Enum
+from typing import Any, Literal
 
 import pytest
+from mcp_types._v2025_11_25 import PrimitiveSchemaDefinition
+from pydantic import BaseModel, Field, TypeAdapter
 
 import taskyard
 from taskyard.app import Yard
 from taskyard.core.errors import InvalidInput
+from taskyard.core.json_value import Json
 from taskyard.features.approvals.rules import DECISION
 from taskyard.mcp.elicitation import form_of
 from tests.mcp.clients import answer_of, http, serving, text_of
@@ -15,8 +22,22 @@ from tests.worker.conftest import working
 from tests.yards import given_a_running_task
 
 CHOICES: dict[str, Any] = {"oneOf": [{"const": "eu", "title": "Europe"}, {"const": "us", "title": "America"}]}
-NESTED = {"type": "object", "properties": {"items": {"type": "array", "items": {"type": "integer"}}}}
+ITEMS: dict[str, Any] = {"description": "Which.", "type": "array", "items": {"type": "integer"}}
+NESTED: dict[str, Any] = {"type": "object", "properties": {"items": ITEMS}}
 PLAIN = {"type": "object", "properties": {"version": {"type": "string"}}, "required": ["version"]}
+
+
+def in_json(schema: dict[str, Any], about: str = "") -> dict[str, Any]:
+    rest = json.dumps({name: each for name, each in schema.items() if name != "description"})
+    return {"type": "string", "description": f"{about}JSON that fits this schema: {rest}"}
+
+
+def wrapped(answer: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
+
+
+ANY_OBJECT = wrapped(in_json({"type": "object"}))
+ANYTHING = wrapped({"type": "string", "description": "JSON"})
 
 
 @pytest.mark.parametrize(
@@ -48,10 +69,12 @@ PLAIN = {"type": "object", "properties": {"version": {"type": "string"}}, "requi
         ),
         (
             {"answer_schema": NESTED},
-            {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]},
-            {"answer": '{"items": [1]}'},
+            {"type": "object", "properties": {"items": in_json(NESTED["properties"]["items"], "Which.\n\n")}},
+            {"items": "[1]"},
             {"items": [1]},
         ),
+        ({"answer_schema": {"type": "object"}}, ANY_OBJECT, {"answer": '{"a": 1}'}, {"a": 1}),
+        ({"answer_schema": {}}, ANYTHING, {"answer": "whatever"}, "whatever"),
     ],
 )
 async def test_a_form_of_mcp_holds_any_question(live: Yard, asked: Any, shown: Any, sent: Any, read: Any):
@@ -63,9 +86,77 @@ async def test_a_form_of_mcp_holds_any_question(live: Yard, asked: Any, shown: A
 
     assert form.message.startswith("Which?")
     assert (form.schema, form.read(sent)) == (shown, read)
-    if form.is_text:
+    for name in form.in_json:
         with pytest.raises(InvalidInput, match="JSON"):
-            form.read({"answer": "{"})
+            form.read({name: "{"})
+
+
+class Colour(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Address(BaseModel):
+    street: str
+
+
+class Order(BaseModel):
+    """Nearly everything that a class may have."""
+
+    name: str = Field(min_length=1, max_length=300)
+    colour: Colour
+    extras: list[Colour] = []
+    size: Literal[1, 2, 3]
+    needed: int | None
+    price: Decimal
+    day: date
+    hour: time | None = None
+    at: datetime
+    plan: str = Field(default="artifact:none", json_schema_extra={"format": "binary"})
+    ok: bool = False
+    home: Address
+    version: Literal["v1"]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        Order.model_json_schema(),
+        {"type": ["string", "null"]},
+        {"type": "integer", "enum": [1, 2], "default": None},
+        {"oneOf": [{"const": "a"}, {"const": "b", "title": "B"}], "default": 3},
+        {"type": "array", "items": CHOICES},
+        {"type": "object", "properties": {"any": True, "none": {"type": "string", "default": None}}},
+    ],
+)
+async def test_a_form_of_mcp_is_one_that_every_client_takes(live: Yard, schema: dict[str, Any]):
+    held = await given_a_running_task(live)  # pyright: ignore[reportArgumentType]
+    await live.attempts.ask(held.id, held.lease, "ask", "Which?", answer_schema=schema)
+    (wanted,) = await live.approvals.list()
+
+    for field in form_of(wanted).schema["properties"].values():
+        TypeAdapter[Any](PrimitiveSchemaDefinition).validate_python(field)
+        assert ("enum" in field) <= (field["type"] == "string")
+
+
+async def test_only_what_is_nested_is_asked_for_in_json(live: Yard):
+    held = await given_a_running_task(live)  # pyright: ignore[reportArgumentType]
+    await live.attempts.ask(held.id, held.lease, "ask", "Which?", answer_schema=Order.model_json_schema())
+    (wanted,) = await live.approvals.list()
+    form = form_of(wanted)
+
+    assert form.in_json == {"needed", "price", "home"}
+    assert form.schema["properties"]["size"]["description"] == "The answer must be one of 1, 2, 3."
+    assert form.schema["properties"]["hour"]["description"].startswith("The answer must be a time with its zone")
+    filled_in: Json = {
+        "name": "Ada", "colour": "red", "extras": ["blue"], "size": 2, "needed": "null", "price": "2.50",
+        "day": "2026-03-01", "at": "2026-03-01T09:30:00Z", "home": '{"street": "Elm 7"}', "version": "v1",
+    }  # fmt: skip
+    await live.approvals.answer(held.id, "ask", form.read(filled_in))
+    found = (await live.approvals.get(held.id, "ask")).question
+    assert found is not None
+    assert found.answered is not None
+    assert Order.model_validate(found.answered.data).home == Address(street="Elm 7")
 
 
 async def test_the_user_of_a_client_is_asked_with_the_form_of_the_question(live: Yard):

@@ -35,7 +35,7 @@ def words_of(objection: Objection) -> str:
     return objection.rule if words is None else words(objection.expected)[:SHOWN]
 
 
-def _one_of(options: Iterable[Any]) -> str:
+def one_of(options: Iterable[Any]) -> str:
     return "must be one of " + ", ".join(map(_text, options))
 
 
@@ -47,7 +47,7 @@ def _typed(types: Iterable[str]) -> str:
     return "must be " + " or ".join(_TYPES.get(each, each) for each in types)
 
 
-def _formatted(name: str) -> str:
+def formatted(name: str) -> str:
     return f"must be {_FORMATS.get(name, f'of the format {name}')}"
 
 
@@ -59,18 +59,18 @@ def _alternatives(branches: Iterable[list[Any]]) -> str:
     """Of choices with titles each branch is one constant; of other branches a person can make nothing."""
     kinds = [each.kind for branch in branches for each in branch]
     if kinds and all(each.name == "const" for each in kinds):
-        return _one_of(each.value for each in kinds)
+        return one_of(each.value for each in kinds)
     return "must fit one of the forms that the schema allows"
 
 
 _WORDS: dict[str, Callable[[Any], str]] = {
     "required": lambda _: "is needed",
     "type": _typed,
-    "enum": _one_of,
+    "enum": one_of,
     "const": lambda value: f"must be {_text(value)}",
     "oneOf": _alternatives,
     "anyOf": _alternatives,
-    "format": _formatted,
+    "format": formatted,
     "pattern": lambda pattern: f"must match {pattern}",
     "minLength": _counted("least", "character", "characters"),
     "maxLength": _counted("most", "character", "characters"),
