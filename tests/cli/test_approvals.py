@@ -118,3 +118,12 @@ def test_a_number_that_json_does_not_have_is_asked_for_again(typed: str):
     left, complaints = iter([typed, "2.5"]), list[str]()
     assert Prompts(lambda _: next(left), complaints.append).value({"type": "number"}, "price") == 2.5
     assert complaints == ["  type a number"]
+
+
+@pytest.mark.parametrize("typed", ["NaN", '{"a": Infinity}', "[" * 100_000, '"\\u0000"'])
+def test_json_that_would_be_refused_is_asked_for_again(typed: str):
+    left, asked = iter([typed, "[1]"]), list[str]()
+    prompts = Prompts(lambda label: (asked.append(label), next(left))[1], lambda _: None)
+
+    assert prompts.value({"anyOf": [{"type": "array"}, {"type": "null"}]}, "hosts") == [1]
+    assert asked == ["hosts (JSON)"] * 2

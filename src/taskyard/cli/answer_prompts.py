@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from math import isfinite
 from typing import NamedTuple
 
 import typer
 
-from taskyard.core.json_value import Json, compact
+from taskyard.core.errors import InvalidInput
+from taskyard.core.json_value import Json, compact, decode
 from taskyard.visible_text import visible
 
 Ask = Callable[[str], str]
@@ -93,10 +93,9 @@ def _label(rules: dict[str, Json], name: str, choices: list[TitledChoice]) -> st
     options = "".join(f"\n  {number}. {choice.title}" for number, choice in enumerate(choices, 1))
     if choices:
         return f"{title}{options}\nNumber"
-    hint = {"boolean": " (yes/no)", "array": " (JSON)", "integer": " (whole number)"}
-    if rules.get("type") == "object" and "properties" not in rules:
-        return f"{title} (JSON)"
-    return f"{title}{hint.get(str(rules.get('type')), '')}"
+    hint = {"boolean": " (yes/no)", "integer": " (whole number)", "string": "", "number": ""}
+    is_object = rules.get("type") == "object" and "properties" in rules
+    return f"{title}{'' if is_object else hint.get(str(rules.get('type')), ' (JSON)')}"
 
 
 def _chosen(text: str, choices: list[TitledChoice]) -> Json:
@@ -115,7 +114,15 @@ def typed_value(text: str, kind: Json) -> Json:
         case "number":
             return _finite(float(text))
         case _:
-            return json.loads(text)
+            return _from_json(text)
+
+
+def _from_json(text: str) -> Json:
+    """JSON that the yard takes: neither `NaN`, nor what is nested without an end."""
+    try:
+        return decode(text, field="text")
+    except InvalidInput as error:
+        raise ValueError(str(error)) from None
 
 
 def _finite(number: float) -> float:
