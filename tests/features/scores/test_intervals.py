@@ -52,6 +52,13 @@ def test_a_percentile_is_one_of_the_values():
     assert (percentile(values, 0.5), percentile(values, 0.95), percentile([], 0.5)) == (10, 19, None)
 
 
+def test_amounts_that_happen_to_be_0_or_1_are_no_rates():
+    assert estimate([0.0] * 8, is_amount=True) == (0, 0, 0)
+    assert estimate([1.0], is_amount=True) == (1, None, None)
+    assert contrast([0.0] * 8, [0.0] * 8, is_amount=True) == (0, 0, 0)
+    assert contrast([0.0] * 4 + [1.0], [1.0] * 5, is_amount=True).high == pytest.approx(0.8 + 2.776 * 0.2)
+
+
 def test_a_difference_of_nothing_may_be_chance_also_at_the_very_end_of_its_interval():
     bounds = [(-1, 0), (0, 1), (-2, -1e-9), (1e-9, 2)]
 

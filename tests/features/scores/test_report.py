@@ -4,7 +4,7 @@ import pytest
 
 from taskyard.core.errors import InvalidInput
 from taskyard.features.scores import service
-from taskyard.features.scores.views import VariantDifference, VariantReport
+from taskyard.features.scores.views import Figure, VariantDifference, VariantReport
 from taskyard.ledger.clock import ManualClock
 from taskyard.yard import Yard
 from tests.yards import claim_that, elapse, fail_once, given_an_agent
@@ -62,6 +62,16 @@ async def test_scores_of_one_task_by_many_count_once(yard: Yard):
     (only,) = (await yard.scores.report("code")).variants
     assert [(each.count, each.mean, each.ever) for each in only.scores] == [(1, 1.0, 3)]
     assert only.name is None
+
+
+async def test_what_costs_nothing_has_no_interval_of_a_rate(yard: Yard, clock: ManualClock):
+    await given_an_agent(yard)
+    for variant in ("plain", "careful") * 5:
+        await given_done(yard, clock, variant, seconds=1, cost=0, score=1)
+    report = await yard.scores.report("code")
+    assert [each.cost for each in report.variants] == [Figure(mean=0, low=0, high=0)] * 2
+    assert [found(report, each).words for each in ("cost", "seconds")] == ["no difference"] * 2
+    assert found(report, "good").words == "may be chance"  # of ten yeses, the next may be a no
 
 
 async def test_few_tasks_are_not_compared(yard: Yard, clock: ManualClock):

@@ -1,7 +1,8 @@
 """Means, rates and their 95 % intervals, and whether two of them differ by more than chance. Pure.
 
 Means have Student's t interval and their difference Welch's. Rates, and scores that are all 0 or 1, have Wilson's
-interval and their difference Newcombe's, which is made of Wilson's.
+interval and their difference Newcombe's, which is made of Wilson's. An amount, such as dollars, is never a rate: many
+tasks cost nothing.
 """
 
 from __future__ import annotations
@@ -54,10 +55,10 @@ def is_rate(*samples: Sequence[float]) -> bool:
     return all(value in (0.0, 1.0) for values in samples for value in values)
 
 
-def estimate(values: Sequence[float]) -> Estimate:
+def estimate(values: Sequence[float], *, is_amount: bool = False) -> Estimate:
     if not values:
         return Estimate(None)
-    if is_rate(values):
+    if not is_amount and is_rate(values):
         return Estimate(*_wilson(values))
     mean, count = fmean(values), len(values)
     if count < 2:
@@ -66,10 +67,11 @@ def estimate(values: Sequence[float]) -> Estimate:
     return Estimate(mean, mean - half, mean + half)
 
 
-def contrast(first: Sequence[float], second: Sequence[float]) -> Contrast:
+def contrast(first: Sequence[float], second: Sequence[float], *, is_amount: bool = False) -> Contrast:
     if min(len(first), len(second)) < LEAST:
         return Contrast(None)
-    return _newcombe(first, second) if is_rate(first, second) else _welch(first, second)
+    is_of_rates = not is_amount and is_rate(first, second)
+    return _newcombe(first, second) if is_of_rates else _welch(first, second)
 
 
 def percentile(values: Sequence[float], share: float) -> float | None:

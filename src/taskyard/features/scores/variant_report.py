@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from taskyard.core.task import Attempt, Definition, Hot, Outcome, Status, TaskId
@@ -60,16 +60,16 @@ def figures(variant: str | None, tasks: Sequence[TaskFacts], totals: Sequence[To
     ended = [each for each in tasks if each.has_ended]
     ever = {each["name"]: each for each in totals if each["count"]}
     names = sorted({name for each in tasks for name in each.scores} | ever.keys())
-    seconds = [each.seconds for each in ended]
+    seconds = _seconds(ended)
     return VariantFigures(
         name=variant,
         tasks=len(tasks),
         ended=len(ended),
         completed=sum(each.is_completed for each in ended),
-        rate=_figure(_completions(ended)),
+        rate=Figure(*intervals.estimate(_completions(ended))),
         failures=dict(sorted(Counter(reason for each in tasks for reason in each.reasons).items())),
         total_cost=sum(each.cost for each in tasks),
-        cost=_figure(_costs(ended)),
+        cost=Figure(*intervals.estimate(_costs(ended), is_amount=True)),
         p50_sec=intervals.percentile(seconds, 0.5),
         p95_sec=intervals.percentile(seconds, 0.95),
         scores=tuple(_score(name, _values(tasks, name), ever.get(name)) for name in names),
@@ -80,21 +80,27 @@ def differences(
     base: str | None, before: Sequence[TaskFacts], variant: str | None, tasks: Sequence[TaskFacts]
 ) -> tuple[VariantDifference, ...]:
     """How a variant differs from the first one, in each measure that both have."""
-    measures: dict[str, Callable[[Sequence[TaskFacts]], list[float]]] = {
-        "completed": lambda each: _completions(_ended(each)),
-        "cost": lambda each: _costs(_ended(each)),
-        "seconds": lambda each: [task.seconds for task in _ended(each)],
-    }
+    one, two = _ended(before), _ended(tasks)
     names = {name for task in before for name in task.scores} & {name for task in tasks for name in task.scores}
-    found = [_difference(base, variant, name, read(before), read(tasks)) for name, read in measures.items()]
+    found = (
+        _difference(base, variant, "completed", _completions(one), _completions(two)),
+        _difference(base, variant, "cost", _costs(one), _costs(two), is_amount=True),
+        _difference(base, variant, "seconds", _seconds(one), _seconds(two), is_amount=True),
+    )
     scored = [_difference(base, variant, name, _values(before, name), _values(tasks, name)) for name in sorted(names)]
     return (*found, *scored)
 
 
 def _difference(
-    base: str | None, variant: str | None, measure: str, before: Sequence[float], after: Sequence[float]
+    base: str | None,
+    variant: str | None,
+    measure: str,
+    before: Sequence[float],
+    after: Sequence[float],
+    *,
+    is_amount: bool = False,
 ) -> VariantDifference:
-    found = intervals.contrast(before, after)
+    found = intervals.contrast(before, after, is_amount=is_amount)
     return VariantDifference(
         measure=measure,
         variant=variant,
@@ -127,13 +133,13 @@ def _costs(ended: Sequence[TaskFacts]) -> list[float]:
     return [each.cost for each in ended]
 
 
+def _seconds(ended: Sequence[TaskFacts]) -> list[float]:
+    return [each.seconds for each in ended]
+
+
 def _values(tasks: Sequence[TaskFacts], name: str) -> list[float]:
     """One value for each task: several people's scores of one result are no independent results."""
     return [sum(task.scores[name]) / len(task.scores[name]) for task in tasks if name in task.scores]
-
-
-def _figure(values: Sequence[float]) -> Figure:
-    return Figure(*intervals.estimate(values))
 
 
 def _score(name: str, values: Sequence[float], ever: TotalsBody | None) -> ScoreFigure:
