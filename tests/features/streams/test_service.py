@@ -12,6 +12,7 @@ from taskyard.core.errors import InvalidInput, LeaseLost, NotFound
 from taskyard.core.task import Hot, TaskId
 from taskyard.features.streams import rules, service
 from taskyard.features.streams.rules import MOST_CHUNK_BYTES, NewChunk
+from taskyard.features.streams.service import CHUNKS_AT_ONCE
 from taskyard.ledger.clock import ManualClock
 from taskyard.ledger.ledger import Ledger
 from taskyard.stores import turns
@@ -204,6 +205,23 @@ async def test_a_task_of_another_workspace_has_no_stream_here(yard: Yard):
 def test_a_place_is_the_number_of_an_attempt_and_of_a_chunk(after: str):
     with pytest.raises(InvalidInput, match="ATTEMPT-INDEX"):
         rules.place_of(after)
+
+
+async def test_pages_go_on_behind_reports_that_have_no_room(yard: Yard, clock: ManualClock):
+    held = await given_a_running_task(yard)
+    whole: list[NewChunk] = [{"text": "x" * MOST_CHUNK_BYTES}] * (MOST_BYTES // MOST_CHUNK_BYTES)
+    await yard.streams.append(held.id, held.lease, [*whole, {"text": "y"}])
+    for number in range(2 * CHUNKS_AT_ONCE):
+        await yard.progress(held.id, held.lease, {"fraction": number / 1000})
+    receipt = await yard.fail(held.id, held.lease, "crash")
+    await elapse(yard, clock, ((receipt.wake_at or 0) - yard.now()) / 1_000_000 + 1)
+    again = await claim_that(yard, held.id, start=True)
+    await yard.streams.append(again.id, again.lease, [{"text": "second"}])
+
+    first = await yard.streams.page(held.id)
+    assert first.chunks[-1].kind == "cut"
+    page = await yard.streams.page(held.id, after=first.after)
+    assert [(each.text, each.restarted) for each in page.chunks] == [("second", True)]
 
 
 async def test_readers_get_one_chunk_about_the_cut(yard: Yard):

@@ -115,10 +115,10 @@ class Streams:
             is_over = hot.status.is_final and len(chunks) < limit
             left = until - monotonic()
             page = page_view(chunks, rules.place_text(place), hot.status, is_over=is_over)
-            if page.chunks or is_over or left <= 0:
-                return page
-            if chunks:
+            if chunks and not page.chunks and not is_over:
                 place = chunks[-1].place  # nobody is shown these
+            elif page.chunks or is_over or left <= 0:
+                return page
             else:
                 await self._store.streamed(mark, min(left, LOOK_AGAIN), hot.id)
 
