@@ -56,16 +56,27 @@ async def test_the_end_of_a_task_is_sent_to_its_callback_once_and_signed(
     assert (await yard.get(held.id)).callback == receiver.url
 
 
-@pytest.mark.parametrize("end", ["cancelled", "dead_lettered"])
-async def test_every_end_is_one(yard: Yard, clock: ManualClock, receiver: Receiver, end: str):
+@pytest.mark.parametrize(("end", "why"), [("cancelled", "not wanted"), ("dead_lettered", "agent_error: it fell over")])
+async def test_every_end_is_one_and_says_why(yard: Yard, clock: ManualClock, receiver: Receiver, end: str, why: str):
     held = await given_a_running_task(yard, callback=receiver.url, max_attempts=1)
     if end == "cancelled":
-        await yard.cancel(held.id)
+        await yard.cancel(held.id, reason="not wanted")
     else:
         await yard.fail(held.id, held.lease, "agent_error", "it fell over")
     await deliver(yard, clock)
     (received,) = receiver.received
-    assert received.json["data"]["status"] == end
+    assert (received.json["data"]["status"], received.json["data"]["why"]) == (end, why)
+
+
+async def test_a_task_that_died_with_its_worker_says_why(yard: Yard, clock: ManualClock, receiver: Receiver):
+    held = await given_a_running_task(yard, callback=receiver.url, max_attempts=1, timeouts={"lease_sec": 60})
+    await elapse(yard, clock, 300)
+    await deliver(yard, clock)
+    (received,) = receiver.received
+    assert (received.json["task_id"], received.json["data"]["why"]) == (
+        held.id,
+        "heartbeat_timeout: no heartbeat in time",
+    )
 
 
 async def test_a_dead_letter_that_is_cancelled_has_ended_before(yard: Yard, clock: ManualClock, receiver: Receiver):
@@ -132,6 +143,7 @@ async def test_a_callback_that_is_not_taken_is_tried_again_under_its_id_and_park
         ("http://169.254.169.254/latest", ""),
         ("http://user@10.0.0.1/", ""),
         ("https://", ""),
+        ("http://[::1", ""),
         ("x" * 3000, ""),
     ],
 )

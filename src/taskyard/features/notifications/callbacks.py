@@ -11,8 +11,8 @@ import json
 from taskyard.core.changes import Change, ChangeSet, Outbox
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json, size_of
-from taskyard.core.notice import Notice, notice_row
-from taskyard.core.task import FINAL, Status, Trait
+from taskyard.core.notice import LONGEST_ERROR, Notice, notice_row
+from taskyard.core.task import FINAL, Hot, Status, Trait
 from taskyard.features.notifications import rules
 from taskyard.outbound.addresses import AllowedTargets
 from taskyard.outbound.channel_posts import checked_target
@@ -59,8 +59,16 @@ class CallbackFeed:
             fits = output is not None and size_of(output.data, "output") <= MOST_OUTPUT
             facts |= {"output": json.loads(output.data) if output is not None and fits else None, "has_output": fits}
         else:
-            facts["why"] = after.why
+            facts["why"] = _why(change_set, after)
         return notice_row(Notice.TASK_ENDED, after.workspace, facts, at=change.event.at, task_id=after.id)
+
+
+def _why(change_set: ChangeSet, after: Hot) -> str | None:
+    """What a task was cancelled for, or how the attempt failed with which it died."""
+    last = next((each for each in change_set.attempts if each.task_id == after.id), None)
+    if after.status is Status.CANCELLED or last is None or last.reason is None:
+        return after.why
+    return f"{last.reason}: {last.error[:LONGEST_ERROR]}" if last.error else last.reason
 
 
 def _ends(change: Change) -> bool:

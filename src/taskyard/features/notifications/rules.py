@@ -316,7 +316,8 @@ def events_of(words: Sequence[str], path: str = "events") -> tuple[Notice, ...]:
 
 
 def is_webhook(target: str) -> bool:
-    return urlsplit(target).scheme in ("http", "https")
+    # Not by `urlsplit`, which raises on what is no URL at all: whether the rest of it is one is checked next.
+    return target.partition(":")[0].lower() in ("http", "https")
 
 
 def redacted(target: str) -> str:
