@@ -171,6 +171,7 @@ async def _end_within(  # noqa: PLR0917 - each is something else
         cwd=directory,
         env=environment(task, command.passed) | _place(worktree) | ({} if endpoint is None else endpoint.variables),
         limit=LINE_LIMIT,
+        control_group=None if group is None else group.place,
     )
     printed = _ProgramOutput()
     try:

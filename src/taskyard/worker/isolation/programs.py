@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import os
 import shutil
 import signal
@@ -13,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from taskyard.core.errors import InvalidInput
-from taskyard.worker.process.supervisor import before_the_end
+from taskyard.worker.isolation.group_watch import PATIENCE, GroupWatch
+from taskyard.worker.process.supervisor import after_the_work, before_the_end
 
 FIELD = "--exec"
-PATIENCE = 5.0  # seconds between asking a process group to end and ending it
 _ENDS_WITH_WORKER = Path(__file__).with_name("ends_with_worker.sh")
 
 
@@ -78,26 +79,22 @@ def ending_with_worker(program: str) -> tuple[str, dict[str, str]]:
     return os.fspath(_ENDS_WITH_WORKER), {"TASKYARD_PYTHON": sys.executable, "TASKYARD_PROGRAM": program}
 
 
-async def started(*words: str, limit: int = 1 << 16, **options: Any) -> Program:
+async def started(*words: str, limit: int = 1 << 16, control_group: Path | None = None, **options: Any) -> Program:
     """Start a program in a group of its own, so that what it starts ends with it: by `end`, or with this process."""
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.subprocess_exec(
         lambda: _Protocol(limit, loop), *words, start_new_session=True, **options
     )
     process = Program(transport, protocol)
-    _groups.add(process.pid)
-    before_the_end.add(_kill_all)
+    watch.begin(process.pid, control_group)
     return process
 
 
-_groups: set[int] = set()  # of the programs that were started and have not ended
-
-
-def _kill_all() -> None:
-    """For a process that is ended by force: nothing that it started goes on without it."""
-    for group in list(_groups):
-        with suppress(ProcessLookupError):
-            os.killpg(group, signal.SIGKILL)
+watch = GroupWatch()  # of the programs that were started and have not ended
+after_the_work.add(watch.part)
+before_the_end.add(watch.kill_all)
+atexit.register(watch.leave)
+os.register_at_fork(after_in_child=watch.leave)
 
 
 async def end(process: Program) -> None:
@@ -111,7 +108,7 @@ async def end(process: Program) -> None:
 
 def forget(process: Program) -> None:
     """It has ended: its number may soon be another's."""
-    _groups.discard(process.pid)
+    watch.forget(process.pid)
 
 
 async def _end_group(process: Program) -> None:

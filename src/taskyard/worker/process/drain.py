@@ -14,7 +14,7 @@ from taskyard.worker.process.heartbeats import HeartbeatSender
 from taskyard.worker.process.membership import leave
 from taskyard.worker.process.runner import Worker, parted
 from taskyard.worker.process.runtime_files import Process, passing
-from taskyard.worker.process.supervisor import Supervisor
+from taskyard.worker.process.supervisor import Supervisor, work_is_over
 from taskyard.yard import Yard
 
 STEP = 25.0  # seconds: below the gap after which the yard counts as having been away
@@ -43,6 +43,7 @@ async def drain(yard: Yard, agents: Sequence[Agent], *, clock: ManualClock | Non
     finally:
         for worker in workers:
             await yard.agents.sign_off(worker.id)
+        await work_is_over()
 
 
 @asynccontextmanager

@@ -93,6 +93,7 @@ class Supervisor:
             self._thread.join()  # it does nothing but end
         elif self._thread is not None:
             await asyncio.to_thread(self._thread.join)
+        await work_is_over()
 
     def _keeping(self, yard: Yard) -> list[Coroutine[Any, Any, None]]:
         return [
@@ -263,6 +264,12 @@ async def _ended(tasks: Sequence[asyncio.Task[None]]) -> None:
         await asyncio.wait(left, timeout=AGAIN)
 
 
+async def work_is_over() -> None:
+    """End what is kept for work, where no other worker of this process needs it."""
+    for at_end in list(after_the_work):
+        await at_end()
+
+
 def end_process(status: int) -> None:
     """End this process here and now: no handler, thread or exit function can hold it up."""
     for at_end in list(before_the_end):
@@ -285,3 +292,4 @@ def end_process_within(seconds: float, status: int) -> None:
 
 
 before_the_end: set[Callable[[], object]] = set()  # what is done even then: programs that were started are ended
+after_the_work: set[Callable[[], Coroutine[Any, Any, None]]] = set()  # the watchdog over programs is ended
