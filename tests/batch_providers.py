@@ -5,6 +5,7 @@ test sees what was paid for twice, whichever way it was asked.
 """
 
 import json
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Generator
@@ -20,6 +21,9 @@ from urllib.parse import parse_qs, urlsplit
 
 TOKENS = 1000  # that every prompt has, and every answer
 DAY = 86_400
+MOST_REQUESTS = 50_000  # of a batch, with OpenAI; Anthropic takes 100,000
+CUSTOM_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")  # Anthropic's rule, the narrower one
+OVER = ("completed", "cancelled", "expired", "failed")
 
 
 @dataclass(slots=True)
@@ -47,6 +51,7 @@ class FakeProvider:
     billed: Counter[str] = field(default_factory=Counter[str])  # prompts
     direct: list[str] = field(default_factory=list[str])  # prompts of ordinary calls
     asked: list[str] = field(default_factory=list[str])  # method and path
+    rewritten: Callable[[bytes], bytes] | None = None  # what a file of results becomes on its way
     # What is done once when such a request comes: before it is taken, which it then is not, or before it is answered.
     before: dict[str, Callable[[], None]] = field(default_factory=dict[str, Callable[[], None]])
     after: dict[str, Callable[[], None]] = field(default_factory=dict[str, Callable[[], None]])
@@ -54,6 +59,10 @@ class FakeProvider:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+    def hang_up(self) -> None:
+        """What is done after a request that is taken and then never answered."""
+        raise ConnectionAbortedError
 
     def end(self, batch: Batch, status: str = "completed", answers: int | None = None) -> None:
         """A prompt that says `bad` is refused; behind so many answers, the rest was not carried out."""
@@ -106,8 +115,12 @@ def providing(**options: Any) -> Generator[FakeProvider]:
                 return
             status, headers, content = _Answers(provider, self.headers, body, parse_qs(target.query)).of(key)
             after = next((each for each in provider.after if key.startswith(each)), None)
-            if after is not None:
-                provider.after.pop(after)()
+            try:
+                if after is not None:
+                    provider.after.pop(after)()
+            except ConnectionAbortedError:
+                self.close_connection = True
+                return
             self.send_response(status)
             for name, value in headers.items():
                 self.send_header(name, value)
@@ -149,7 +162,7 @@ class _Answers:
             case ["POST", "files"]:
                 return self.document(self.upload())
             case ["GET", "files", file_id, "content"]:
-                return 200, {}, self.content(file_id)
+                return self.results(file_id.partition(".")[0], lambda batch: openai_lines(file_id, batch))
             case ["POST", "batches"]:
                 return self.document(openai_shown(self.create()))
             case ["GET", "batches"]:
@@ -171,7 +184,7 @@ class _Answers:
             case ["POST", "messages", "batches", batch_id, "cancel"]:
                 return self.document(anthropic_shown(self.cancelled(batch_id)))
             case ["GET", "messages", "batches", batch_id, "results"]:
-                return 200, {}, lines(anthropic_line, self.batch(batch_id))
+                return self.results(batch_id, lambda batch: lines(anthropic_line, batch))
             case _:
                 return 404, {}, b"{}"
 
@@ -192,14 +205,16 @@ class _Answers:
         rows = [json.loads(line) for line in self.provider.files[asked["input_file_id"]].splitlines()]
         assert all(row["url"] == asked["endpoint"] and row["method"] == "POST" for row in rows)
         assert len({row["body"]["model"] for row in rows}) == 1
-        return self.made("batch", {row["custom_id"]: row["body"] for row in rows}, asked["metadata"])
+        return self.made("batch", [(row["custom_id"], row["body"]) for row in rows], asked["metadata"])
 
     def create_messages(self) -> Batch:
         rows = json.loads(self.body)["requests"]
-        assert all(0 < len(row["custom_id"]) <= 64 for row in rows)
-        return self.made("msgbatch", {row["custom_id"]: row["params"] for row in rows}, {})
+        return self.made("msgbatch", [(row["custom_id"], row["params"]) for row in rows], {})
 
-    def made(self, kind: str, requests: dict[str, dict[str, Any]], metadata: dict[str, str]) -> Batch:
+    def made(self, kind: str, rows: list[tuple[str, dict[str, Any]]], metadata: dict[str, str]) -> Batch:
+        assert all(CUSTOM_ID.fullmatch(custom_id) for custom_id, _ in rows)
+        requests = dict(rows)
+        assert 0 < len(requests) == len(rows) <= MOST_REQUESTS
         now = self.provider.now()
         name = f"{kind}_{len(self.provider.batches) + 1}"
         batch = Batch(name, now, now + self.provider.expires_after, requests, metadata)
@@ -230,9 +245,12 @@ class _Answers:
         self.provider.billed[prompt_of(body)] += 1
         return {"prompt": prompt_of(body), "model": body["model"]}
 
-    def content(self, file_id: str) -> bytes:
-        batch_id, _, kind = file_id.partition(".")
-        return lines(lambda custom, result: openai_line(custom, result, kind), self.batch(batch_id))
+    def results(self, batch_id: str, content: Callable[[Batch], bytes]) -> tuple[int, dict[str, str], bytes]:
+        batch = next((each for each in self.provider.batches if each.id == batch_id), None)
+        if batch is None or batch.status not in OVER:
+            return 404, {}, b'{"error":{"message":"no results yet"}}'
+        found = content(batch)
+        return 200, {}, found if self.provider.rewritten is None else self.provider.rewritten(found)
 
 
 def _content(part: Message) -> bytes:
@@ -240,8 +258,13 @@ def _content(part: Message) -> bytes:
     return found if isinstance(found, bytes) else b""
 
 
+def openai_lines(file_id: str, batch: Batch) -> bytes:
+    return lines(lambda custom, result: openai_line(custom, result, file_id.partition(".")[2]), batch)
+
+
 def lines(shown: Callable[[str, dict[str, Any]], dict[str, Any] | None], batch: Batch) -> bytes:
-    found = [shown(custom_id, result) for custom_id, result in batch.results.items()]
+    """In another order than that of the requests, as both providers reserve it."""
+    found = [shown(custom_id, result) for custom_id, result in reversed(batch.results.items())]
     return b"".join(json.dumps(each).encode() + b"\n" for each in found if each is not None)
 
 
@@ -255,7 +278,7 @@ def openai_shown(batch: Batch) -> dict[str, Any]:
         "expires_at": int(batch.expires_at),
         "metadata": batch.metadata,
         "output_file_id": f"{batch.id}.output" if "answered" in kinds else None,
-        "error_file_id": f"{batch.id}.error" if kinds - {"answered"} else None,
+        "error_file_id": f"{batch.id}.error" if kinds - {"answered"} else "",  # OpenAI has been seen to say so
     }
 
 
@@ -282,7 +305,7 @@ def openai_line(custom_id: str, result: dict[str, Any], kind: str) -> dict[str, 
 
 
 def anthropic_shown(batch: Batch) -> dict[str, Any]:
-    is_over = batch.status in ("completed", "cancelled", "expired")
+    is_over = batch.status in OVER
     counts = Counter(result["kind"] for result in batch.results.values())
     return {
         "id": batch.id,

@@ -76,7 +76,7 @@ class AnthropicBatches:
         return await self._http.post("/v1/messages", request)
 
     def spent(self, answer: Any) -> Mapping[str, Any]:
-        return {**anthropic_usage(answer.get("usage")), "model": answer.get("model")}
+        return {**anthropic_usage(member({"answer": answer}, "answer").get("usage")), "model": self.model_of(answer)}
 
     async def send(self, key: str, calls: Sequence[ProviderCall]) -> SentBatch:  # noqa: ARG002 - a batch has no room for it
         requests: list[Json] = [{"custom_id": each.custom_id, "params": each.request} for each in calls]

@@ -6,12 +6,15 @@ before anything is sent again. Between looks at a batch, its task is suspended: 
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json, compact, object_of
 from taskyard.core.units import SECOND, Micros, to_iso
+from taskyard.definition import fields
 from taskyard.features.provider_batches.rules import TYPE
 from taskyard.features.provider_batches.service import MOST_AT_ONCE
 from taskyard.features.provider_batches.views import CallOutcome, GatheredCall
@@ -79,6 +82,9 @@ class BatchWork:
         self._parts: list[_BatchPart] = []
 
     async def run(self) -> dict[str, Json]:
+        if (meant := (await self._batches.get(self._task.id)).provider) != self._provider.name:
+            logger.warning("%s: is for %s, and waits for an agent that has it", self._task.id, meant)
+            raise Snooze(self._provider.terms.poll_sec)
         unsent = await self._send_all()
         waits = [await self._attend(part) for part in self._parts if not await self._is_collected(part)]
         if left := [wait for wait in (unsent, *waits) if wait is not None]:
@@ -89,7 +95,7 @@ class BatchWork:
     # Sending
 
     async def _send_all(self) -> float | None:
-        """Send the parts that are not sent yet; the seconds until the next try, where the provider takes none now."""
+        """Send the parts that are not sent yet; the seconds until the next try, where one cannot be sent now."""
         steps = await self._task.known_steps()
         while (noted := steps.get(f"sending:{len(self._parts) + 1}")) is not None:
             part: Any = object_of(noted)
@@ -97,7 +103,9 @@ class BatchWork:
         try:
             for part in self._parts:
                 if self._key(part) not in await self._sent() and not await self._is_collected(part):
-                    await self._search_and_send(part)
+                    wait = await self._search_and_send(part)
+                    if wait is not None:
+                        return wait  # what follows may look like this part to a provider that knows no keys
             await self._send_rest()
         except ProviderError as error:
             if not await self._sent():
@@ -124,22 +132,26 @@ class BatchWork:
         await self._task.step(f"sending:{number}", part._asdict)
         return part
 
-    async def _search_and_send(self, part: _BatchPart) -> None:
-        """An earlier attempt may have sent it: what was under way then has ended, and the provider's list has it."""
+    async def _search_and_send(self, part: _BatchPart) -> float | None:
+        """Send what an earlier attempt may have sent, where the provider has not got it; else wait until that is sure.
+
+        What was under way in that attempt has to have ended, so that the provider's list has it.
+        """
         left = self._until(Micros(part.at + round(self._provider.terms.search_after_sec * SECOND)))
         if left > 0:
-            raise Snooze(left)
+            return left
         intended = [each async for each in self._outstanding(part)]
         try:
             found = await self._provider.find(self._key(part), [each.custom_id for each in intended], since=part.at)
         except UnknownYet:
             logger.info("%s: waits for batches of the provider that may be its own", self._task.id)
-            raise Snooze(self._poll(part)) from None
+            return self._poll(part)
         if found is None:
             await self._send(part, await self._calls_of(part))
         else:
             logger.info("%s: found as %s, and not sent again", self._task.id, found.id)
             await self._note_sent(part, found, part.calls)
+        return None
 
     async def _send(self, part: _BatchPart, calls: Sequence[GatheredCall]) -> None:
         if not calls:
@@ -176,20 +188,25 @@ class BatchWork:
         return f"collected:{part.number}" in await self._task.known_steps()
 
     async def _next_calls(self, below: str | None) -> list[GatheredCall]:
-        """What fits into one batch of the provider. Calls for which it is too late are made in the ordinary way."""
+        """What fits into one batch of the provider."""
         terms, size, found = self._provider.terms, 0, list[GatheredCall]()
-        async for call in self._pages(self._batches.gather, below):
-            if call.cancel_at is not None and self._until(call.cancel_at) <= 0:
-                await self._expire([call])
-                continue
-            size += len(compact(call.request))
+        async for call in self._in_time(below):
+            size += len(json.dumps(call.request))  # its bytes as they are sent
             if found and (size > terms.most_bytes or len(found) >= terms.most_calls):
                 break
             found.append(call)
         return found
 
     async def _calls_of(self, part: _BatchPart) -> list[GatheredCall]:
-        return [each async for each in self._pages(self._batches.gather, part.below) if each.custom_id >= part.last]
+        return [each async for each in self._in_time(part.below) if each.custom_id >= part.last]
+
+    async def _in_time(self, below: str | None) -> AsyncIterator[GatheredCall]:
+        """Calls that are to be sent. Those for which it is too late are made in the ordinary way."""
+        async for call in self._pages(self._batches.gather, below):
+            if call.cancel_at is not None and self._until(call.cancel_at) <= 0:
+                await self._expire([call])
+            else:
+                yield call
 
     # Collecting
 
@@ -219,15 +236,22 @@ class BatchWork:
             await self._task.step(name, lambda: batch_id)
 
     async def _collect(self, batch_id: str) -> None:
+        """Settle all results that can be read, also where the provider then fails."""
         results: list[Mapping[str, Any]] = []
         size = 0
-        async for result in self._provider.results(batch_id):
-            length = len(compact(result.answer))
-            if results and (len(results) == MOST_AT_ONCE or size + length > MOST_SETTLED):
-                await self._settle(results)
-                results, size = [], 0
-            results.append(self._settlement(result, length))
-            size += length
+        try:
+            async for result in self._provider.results(batch_id):
+                if _name(result.custom_id) is None:
+                    continue  # it is about none of our calls
+                length = len(compact(result.answer))
+                if results and (len(results) == MOST_AT_ONCE or size + length > MOST_SETTLED):
+                    await self._settle(results)
+                    results, size = [], 0
+                results.append(self._settlement(result, length))
+                size += length
+        except ProviderError:
+            await self._settle(results)
+            raise
         await self._settle(results)
 
     def _settlement(self, result: ProviderResult, length: int) -> dict[str, Any]:
@@ -243,7 +267,7 @@ class BatchWork:
             "tokens_output": spent["output_tokens"],
             "tokens_cache_read": spent.get("cache_read_tokens", 0),
             "tokens_cache_write": spent.get("cache_write_tokens", 0),
-            "model": spent.get("model"),
+            "model": _name(spent.get("model")),
         }
 
     async def _expire(self, calls: Sequence[GatheredCall]) -> None:
@@ -277,4 +301,14 @@ class BatchWork:
         terms, age = self._provider.terms, -self._until(part.at)
         wait = min(max(terms.poll_sec, age / AGE_PART), terms.longest_poll_sec)
         left = None if part.cancel_at is None else self._until(part.cancel_at)
-        return wait if left is None or left <= 0 else min(wait, left)
+        if left is None:
+            return wait
+        return min(wait, left) if left > 0 else terms.poll_sec  # a deadline is near
+
+
+def _name(given: object) -> str | None:
+    """An id or a model, where it is one: what is paid for is settled, however strange the rest of it is."""
+    try:
+        return fields.name(given, "name")
+    except InvalidInput:
+        return None

@@ -62,7 +62,7 @@ class OpenAIBatches:
         return await self._http.post(self._endpoint, request)
 
     def spent(self, answer: Any) -> Mapping[str, Any]:
-        return {**openai_usage(answer.get("usage")), "model": answer.get("model")}
+        return {**openai_usage(member({"answer": answer}, "answer").get("usage")), "model": self.model_of(answer)}
 
     async def send(self, key: str, calls: Sequence[ProviderCall]) -> SentBatch:
         lines = [
@@ -101,7 +101,7 @@ class OpenAIBatches:
     async def results(self, batch_id: str) -> AsyncIterator[ProviderResult]:
         batch = await self._batch(batch_id)
         for name in ("output_file_id", "error_file_id"):
-            if (file_id := batch.get(name)) is not None:
+            if file_id := batch.get(name):  # None or "": there is none
                 async for line in self._http.lines(f"/v1/files/{checked_id(file_id)}/content"):
                     yield _result(line)
 

@@ -63,10 +63,10 @@ class ProviderHttp:
         return _object(await self._ask("POST", path, content, content_type))
 
     async def lines(self, path: str) -> AsyncGenerator[dict[str, Any]]:
-        """The objects of a file of JSON lines, one after the other."""
+        """The objects of a file of JSON lines, one after the other; at last an error where some could not be read."""
         async with self._request("GET", path, b"", None) as answer:
             _check(answer, b"" if answer.status == 200 else await _read(answer))
-            buffer, total = bytearray(), 0
+            buffer, total, unread = bytearray(), 0, 0
             async for piece in answer.aiter_stream():
                 buffer += piece
                 total += len(piece)
@@ -75,10 +75,16 @@ class ProviderHttp:
                 if len(buffer) > MOST_BYTES or total > MOST_RESULTS:
                     raise ProviderError("the provider answered with results that are too large")
                 for line in whole:
-                    if line.strip():
-                        yield _object(bytes(line))
-            if buffer.strip():
-                yield _object(bytes(buffer))
+                    if (found := _line(line)) is not None:
+                        yield found
+                    elif line.strip():
+                        unread += 1
+            if (found := _line(buffer)) is not None:
+                yield found
+            elif buffer.strip():
+                unread += 1
+            if unread:
+                raise ProviderError(f"{unread} lines of the results are no JSON objects")
 
     async def _ask(self, method: str, target: str, content: bytes, content_type: str | None) -> bytes:
         async with self._request(method, target, content, content_type) as answer:
@@ -135,11 +141,16 @@ def _check(answer: httpcore.Response, body: bytes) -> None:
     raise ProviderError(f"status {answer.status}: {shown}", answer.status, headers)
 
 
-def _object(body: bytes) -> dict[str, Any]:
+def _line(line: bytearray) -> dict[str, Any] | None:
     try:
-        found = json.loads(body)
+        found = json.loads(line)
     except (ValueError, RecursionError):
-        found = None
-    if not is_mapping(found):
+        return None
+    return dict(found) if is_mapping(found) else None
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    found = _line(bytearray(body))
+    if found is None:
         raise ProviderError("the provider answered with something else than a JSON object")
-    return dict(found)
+    return found
