@@ -23,6 +23,7 @@ TOKENS = 1000  # that every prompt has, and every answer
 DAY = 86_400
 MOST_REQUESTS = 50_000  # of a batch, with OpenAI; Anthropic takes 100,000
 CUSTOM_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")  # Anthropic's rule, the narrower one
+TOO_MANY = {"code": "token_limit_exceeded", "message": "Enqueued token limit reached", "line": None, "param": None}
 OVER = ("completed", "cancelled", "expired", "failed")
 
 
@@ -51,6 +52,7 @@ class FakeProvider:
     billed: Counter[str] = field(default_factory=Counter[str])  # prompts
     direct: list[str] = field(default_factory=list[str])  # prompts of ordinary calls
     asked: list[str] = field(default_factory=list[str])  # method and path
+    has_files: bool = True  # of answers, where batches of OpenAI have ended
     rewritten: Callable[[bytes], bytes] | None = None  # what a file of results becomes on its way
     # What is done once when such a request comes: before it is taken, which it then is not, or before it is answered.
     before: dict[str, Callable[[], None]] = field(default_factory=dict[str, Callable[[], None]])
@@ -164,11 +166,11 @@ class _Answers:
             case ["GET", "files", file_id, "content"]:
                 return self.results(file_id.partition(".")[0], lambda batch: openai_lines(file_id, batch))
             case ["POST", "batches"]:
-                return self.document(openai_shown(self.create()))
+                return self.openai(self.create())
             case ["GET", "batches"]:
                 return self.document(self.page(openai_shown, "after"))
             case ["GET", "batches", batch_id]:
-                return self.document(openai_shown(self.provider.look(self.batch(batch_id))))
+                return self.openai(self.provider.look(self.batch(batch_id)))
             case ["POST", "batches", batch_id, "cancel"]:
                 return self.document(openai_shown(self.cancelled(batch_id)))
             case ["POST", "chat", "completions"]:
@@ -187,6 +189,10 @@ class _Answers:
                 return self.results(batch_id, lambda batch: lines(anthropic_line, batch))
             case _:
                 return 404, {}, b"{}"
+
+    def openai(self, batch: Batch) -> tuple[int, dict[str, str], bytes]:
+        shown = openai_shown(batch)
+        return self.document(shown if self.provider.has_files else shown | {"output_file_id": None})
 
     def document(self, shown: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
         return 200, {"Content-Type": "application/json"}, json.dumps(shown).encode()
@@ -269,7 +275,8 @@ def lines(shown: Callable[[str, dict[str, Any]], dict[str, Any] | None], batch: 
 
 
 def openai_shown(batch: Batch) -> dict[str, Any]:
-    kinds = {result["kind"] for result in batch.results.values()}
+    kinds = Counter(result["kind"] for result in batch.results.values())
+    is_failed = batch.status == "failed"  # while it was checked: none of its requests was carried out
     return {
         "id": batch.id,
         "object": "batch",
@@ -277,8 +284,14 @@ def openai_shown(batch: Batch) -> dict[str, Any]:
         "created_at": int(batch.created_at),
         "expires_at": int(batch.expires_at),
         "metadata": batch.metadata,
+        "errors": {"object": "list", "data": [TOO_MANY]} if is_failed else None,
+        "request_counts": {
+            "total": 0 if is_failed else len(batch.requests),
+            "completed": kinds["answered"],
+            "failed": kinds["refused"],
+        },
         "output_file_id": f"{batch.id}.output" if "answered" in kinds else None,
-        "error_file_id": f"{batch.id}.error" if kinds - {"answered"} else "",  # OpenAI has been seen to say so
+        "error_file_id": f"{batch.id}.error" if set(kinds) - {"answered"} else "",  # OpenAI has been seen to say so
     }
 
 

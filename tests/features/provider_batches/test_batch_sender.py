@@ -251,3 +251,32 @@ async def test_a_batch_is_left_to_agents_of_its_own_provider(
     await drain(yard, [reader("openai", provider)], clock=clock)
     assert [await yard.result(task.id) for task in tasks] == ["re: sent", "re: gathered"]
     assert set(provider.billed.values()) == {1}
+
+
+async def test_answers_whose_file_is_not_there_yet_are_waited_for(
+    yard: Yard, clock: ManualClock, provider: FakeProvider
+):
+    provider.has_files = False
+    task = await yard.enqueue("read", prompt="page", service="batch")
+    agent = reader("openai", provider, terms=AT_ONCE)
+    await drain(yard, [agent])
+
+    provider.has_files = True
+    await drain(yard, [agent], clock=clock)
+
+    assert (await yard.result(task.id), provider.billed["page"], provider.direct) == ("re: page", 1, [])
+
+
+async def test_the_log_says_why_a_batch_failed_and_its_calls_go_on(
+    yard: Yard, clock: ManualClock, provider: FakeProvider, caplog: pytest.LogCaptureFixture
+):
+    provider.ends_at_once = False
+    task = await yard.enqueue("read", prompt="page", service="batch")
+    agent = reader("openai", provider, terms=AT_ONCE)
+    await drain(yard, [agent])
+    provider.batches[0].status = "failed"
+
+    await drain(yard, [agent], clock=clock)
+
+    assert "batch_1 failed: Enqueued token limit reached" in caplog.text
+    assert (await yard.result(task.id), provider.direct) == ("re: page", ["page"])

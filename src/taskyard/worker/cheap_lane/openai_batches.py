@@ -7,6 +7,7 @@ hours; what was answered until then is in its files.
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from secrets import token_hex
@@ -18,8 +19,9 @@ from taskyard.core.units import SECOND, Micros
 from taskyard.features.budgets.token_counts import openai_usage
 from taskyard.features.provider_batches.views import CallOutcome
 from taskyard.worker.cheap_lane.batch_provider import BatchTerms, ProviderCall, ProviderError, ProviderResult, SentBatch
-from taskyard.worker.cheap_lane.provider_http import ProviderHttp, checked_id, member, objects
+from taskyard.worker.cheap_lane.provider_http import SHOWN, ProviderHttp, checked_id, member, objects
 
+logger = logging.getLogger("taskyard.batches")
 KEY = "OPENAI_API_KEY"
 METADATA = "taskyard_batch"
 PAGE = 100
@@ -93,13 +95,19 @@ class OpenAIBatches:
         raise ProviderError("the provider's list of batches is too long to be searched")
 
     async def is_over(self, batch_id: str) -> bool:
-        return (await self._batch(batch_id)).get("status") in _OVER
+        batch = await self._batch(batch_id)
+        if batch.get("status") == "failed":  # as a whole, so nothing of it was carried out
+            said = "; ".join(str(each.get("message")) for each in objects(member(batch, "errors").get("data")))
+            logger.warning("%s failed: %s", batch_id, said[:SHOWN])
+        return batch.get("status") in _OVER
 
     async def cancel(self, batch_id: str) -> None:
         await self._http.post(f"/v1/batches/{checked_id(batch_id)}/cancel", {})
 
     async def results(self, batch_id: str) -> AsyncIterator[ProviderResult]:
         batch = await self._batch(batch_id)
+        if member(batch, "request_counts").get("completed") and not batch.get("output_file_id"):
+            raise ProviderError(f"{batch_id} has answers, and no file of them yet")
         for name in ("output_file_id", "error_file_id"):
             if file_id := batch.get(name):  # None or "": there is none
                 async for line in self._http.lines(f"/v1/files/{checked_id(file_id)}/content"):
