@@ -16,8 +16,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from taskyard.core.task import Reason
 from taskyard.worker.attempt_spans import Attributes, step_span
+from taskyard.worker.calls_under_way import is_within_call
 from taskyard.worker.context import Context
-from taskyard.worker.control import Interrupted
+from taskyard.worker.control import Interrupted, Stopped
 from taskyard.worker.current import find_task, within_step
 from taskyard.worker.faults import diagnose_error
 from taskyard.worker.spending import Ran, StepCost
@@ -26,7 +27,6 @@ Answer = TypeVar("Answer")
 Body = Callable[[], Awaitable[Any]]
 _NOTHING: Attributes = {}
 _in_tool: ContextVar[bool] = ContextVar("taskyard_in_tool", default=False)
-_asks_model: ContextVar[bool] = ContextVar("taskyard_asks_model", default=False)
 
 
 @contextmanager
@@ -46,24 +46,28 @@ def rate_limits_park() -> Generator[None]:
     try:
         yield
     except Exception as error:
-        diagnosis = diagnose_error(error) if _in_tool.get() else None
-        if diagnosis is not None and diagnosis.reason is Reason.RATE_LIMIT:
+        if _in_tool.get() and _is_rate_limit(error):
             raise Interrupted(error) from error
         raise
 
 
+def _is_rate_limit(error: Exception) -> bool:
+    diagnosis = diagnose_error(error)
+    return diagnosis is not None and diagnosis.reason is Reason.RATE_LIMIT
+
+
 async def call_model(task: Context, kind: str, body: Body, *, spend: StepCost) -> Any:
     """Ask a model once: its answer and what it cost are one stored change."""
-
-    async def ask() -> Any:
-        outside = _asks_model.set(True)
-        try:
-            return await body()
-        finally:
-            _asks_model.reset(outside)
-
     with rate_limits_park():
-        return await step(task, kind, ask, spend=spend)
+        try:
+            async with task.calls.one():
+                if task.is_ending or task.is_over:
+                    raise Stopped("over")
+                return await step(task, kind, body, spend=spend)
+        except Exception as error:
+            if _is_rate_limit(error):
+                await task.calls.settled()  # it will end the attempt, and the answers that are on their way with it
+            raise
 
 
 def find_asking_task() -> Context | None:
@@ -71,7 +75,7 @@ def find_asking_task() -> Context | None:
 
     A framework may be given a client whose calls are steps by themselves: its own step has the answer and the cost.
     """
-    return None if _asks_model.get() else find_task()
+    return None if is_within_call() else find_task()
 
 
 async def call_tool(task: Context, tool: str, call_id: str, body: Body) -> Any:

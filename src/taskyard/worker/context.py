@@ -28,6 +28,7 @@ from taskyard.features.subagents.views import StartedSubagent, SubagentFields
 from taskyard.features.tasks.views import Held, Task
 from taskyard.ledger.ids import dag_made_by
 from taskyard.worker.attempt_spans import record_call, step_span
+from taskyard.worker.calls_under_way import CallsUnderWay
 from taskyard.worker.cheap_lane.batch_provider import Provider
 from taskyard.worker.cheap_lane.model_calls import call_model
 from taskyard.worker.control import Stopped, Suspended
@@ -57,6 +58,7 @@ class Context:
     stopped: str | None = None  # why the attempt is over; None while it goes on
     is_ending = False  # a call is under way that may end the attempt: its answer says how it ended
     is_over = False  # the handler has returned or raised
+    is_cut_short = False  # it has raised: what it left running is to begin nothing
     _ordinals: dict[str, int]  # the latest number of each kind of step
     _latest_progress: Json = None
     _output: AttemptOutput | None = None
@@ -68,7 +70,7 @@ class Context:
         self.agent_type = agent_type or task.agent or ""
         models = task.models
         self.spent = Totals(model=models[0] if models else None)
-        self.began, self.artifacts, self._ordinals = monotonic(), [], {}
+        self.began, self.artifacts, self._ordinals, self.calls = monotonic(), [], {}, CallsUnderWay()
         self.handler_loop: asyncio.AbstractEventLoop | None = None  # in which its handler runs
 
     @property
@@ -456,17 +458,16 @@ class Context:
     async def ending(self) -> AsyncGenerator[None]:
         """While a call may end the attempt, a lost lease is expected: the call's answer says how it ended."""
         self._check()
-        if self.has_output:
-            await self.output.flush()  # nothing can be appended afterwards
-        self.is_ending = True
-        try:
-            yield
-        except Suspended:
-            raise  # the attempt has ended
-        except BaseException:
+        async with self.calls.left_behind():
+            if self.has_output:
+                await self.output.flush()  # nothing can be appended afterwards
+            self.is_ending = True
+            try:
+                yield
+            except BaseException as error:
+                self.is_ending = isinstance(error, Suspended)  # then the attempt has ended
+                raise
             self.is_ending = False
-            raise
-        self.is_ending = False
         self._check()
 
     def _count(self, call: ModelCall, ran: Ran | None = None) -> None:

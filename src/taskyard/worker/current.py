@@ -25,14 +25,15 @@ def enter_task(context: Context) -> None:
 
 
 def find_task() -> Context | None:
-    """The task that is being worked on here; None outside of a handler, and where its attempt is over.
+    """The task that is being worked on here; None outside of a handler, and where it has returned.
 
-    A step of an attempt that is over may go on in a thread, which nobody can end: it is stopped where it asks.
+    What a handler left running when it raised, and a step of an attempt that is over, which may go on in a thread that
+    nobody can end, are stopped where they ask: nobody would have what they do, or know its cost.
     """
     context, step = _current.get()
     if context is None or not context.is_over:
         return context
-    if step:
+    if context.is_cut_short or step:
         raise Stopped(context.stopped or "over")
     return None
 

@@ -263,9 +263,10 @@ class Worker:
             try:
                 output = await self._call(context)
             except BaseException as error:
-                context.is_over = True
+                reason = await context.calls.outlived(error)
+                context.is_over = context.is_cut_short = True
                 await context.output.close()
-                await self._end_without_output(context, error)
+                await self._end_without_output(context, reason)
             else:
                 context.is_over = True
                 if context.has_output:
