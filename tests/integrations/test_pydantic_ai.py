@@ -159,6 +159,26 @@ async def test_a_tool_call_that_is_denied_is_not_done_and_the_model_hears_why(ya
     assert "not on a Friday" in heard[0]
 
 
+async def test_each_run_asks_a_person_though_its_model_names_calls_as_that_of_another_did(yard: Yard):
+    tool, prompts = Tool(), ("staging", "production")
+    agent = Model(lambda turn, _: TextPart("done") if turn else ToolCallPart("deploy", {"to": "it"}, "call_0")).agent()
+    agent.tool_plain(requires_approval=True)(tool.deploy)
+    worker = taskyard.Agent("helper")
+
+    @worker.handles("ask")
+    async def ask(task: taskyard.Context) -> list[str]:
+        return [await run(task, agent, prompt) for prompt in prompts]
+
+    task = await yard.enqueue("ask")
+    for is_approved in (True, False):
+        await yard.drain(worker)
+        (asked,) = await yard.approvals.list(task_id=task.id)
+        await yard.approvals.answer(task.id, asked.signal, {"approved": is_approved})
+    await yard.drain(worker)
+
+    assert ((await yard.get(task.id)).status, tool.calls) == (Status.COMPLETED, ["it"])
+
+
 async def test_sub_agents_in_parallel_tool_calls_can_be_tasks_of_their_own(yard: Yard, clock: ManualClock):
     crashes = [Crash()]
 

@@ -156,7 +156,10 @@ class ToolDecision(NamedTuple):
 async def approve(task: Context, *, agent: str, tool: str, call_id: str, arguments: Any) -> ToolDecision:
     """Have a person decide about a tool call. The task waits without a slot, and the handler runs again afterwards."""
     asked = {"tool": tool, "arguments": _read(arguments)}
-    question = task.ask(f"May {agent} call {tool}?", context=asked, name=f"approve:{tool}:{call_id}")
+    name = task.next_name(
+        f"approve:{tool}:{call_id}"
+    )  # of this run: not every model names its calls apart from others'
+    question = task.ask(f"May {agent} call {tool}?", context=asked, name=name)
     answer = await in_worker(task, question)
     return ToolDecision(answer["approved"], answer.get("comment") or "")
 
