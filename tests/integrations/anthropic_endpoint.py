@@ -79,7 +79,8 @@ def _events(turn: Turn, number: int, model: str) -> list[dict[str, Any]]:
     text = turn if isinstance(turn, str) else "I use a tool"
     blocks: list[tuple[Any, Any]] = [({"type": "text", "text": ""}, {"type": "text_delta", "text": text})]
     if isinstance(turn, dict):
-        tool: dict[str, Any] = {"type": "tool_use", "id": f"toolu_{number}", "name": "Bash", "input": {}}
+        name = "Task" if "subagent_type" in turn else "Bash"
+        tool: dict[str, Any] = {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": {}}
         blocks.append((tool, {"type": "input_json_delta", "partial_json": json.dumps(turn)}))
     for index, (block, delta) in enumerate(blocks):
         events.append({"type": "content_block_start", "index": index, "content_block": block})

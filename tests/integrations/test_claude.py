@@ -83,6 +83,20 @@ async def test_what_claude_says_last_is_the_output_and_its_cost_is_exact(yard: Y
     assert options[options.index("--max-budget-usd") + 1] == "1.0"
 
 
+async def test_a_handler_may_be_a_plain_function(yard: Yard, claude: Claude):
+    claude.plays({"say": "I look"}, {"say": "It is fixed"})
+    worker = taskyard.Agent("claude")
+
+    @worker.handles("code")
+    def code(task: taskyard.SyncContext) -> Any:
+        return asyncio.run(run(task, options=claude.options()))
+
+    task = await yard.enqueue("code", prompt="Fix it")
+    await yard.drain(worker)
+
+    assert ((await yard.get(task.id)).result, await spent(yard, task.id)) == ("It is fixed", 2 * PRICE)
+
+
 async def test_what_claudes_own_sum_has_beyond_its_answers_is_charged_once(yard: Yard, claude: Claude):
     claude.plays({"say": "I look", "searches": 0.01}, {"say": "It is fixed"})
     task = await yard.enqueue("code", prompt="Fix it")

@@ -3,12 +3,13 @@
 import asyncio
 import subprocess
 import sys
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
-from claude_agent_sdk import ClaudeAgentOptions
+from claude_agent_sdk import AgentDefinition, AssistantMessage, ClaudeAgentOptions, Message, SystemMessage
 
 import taskyard
 from taskyard.app import Yard
@@ -26,7 +27,9 @@ def _no_account(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def worker_of(served: Endpoint, folder: Path, **options: Any) -> taskyard.Agent:
+def worker_of(
+    served: Endpoint, folder: Path, on_message: Callable[[Message], object] | None = None, **options: Any
+) -> taskyard.Agent:
     """Each attempt has a home of its own, as on another machine."""
     worker, homes = taskyard.Agent("claude"), count()
 
@@ -42,7 +45,8 @@ def worker_of(served: Endpoint, folder: Path, **options: Any) -> taskyard.Agent:
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         }
         model = "claude-sonnet-4-5"
-        return await run(task, options=ClaudeAgentOptions(env=environment, cwd=folder, model=model, **options))
+        given = ClaudeAgentOptions(env=environment, cwd=folder, model=model, **options)
+        return await run(task, options=given, on_message=on_message)
 
     return worker
 
@@ -78,6 +82,46 @@ async def test_a_rate_limit_parks_the_task_and_the_session_goes_on_elsewhere(yar
     assert await outcomes(yard, task.id) == [("failed", "rate_limit", False), ("completed", None, False)]
     assert "Go on where you were cut off" in served.heard[-1]
     assert await spent(yard, task.id) == 2 * PRICE
+
+
+@pytest.mark.parametrize(("kind", "cost"), [(SystemMessage, 0), (AssistantMessage, 3_015)])
+async def test_a_session_of_which_nothing_was_kept_begins_again(
+    yard: Yard, tmp_path: Path, kind: type[Message], cost: int
+):
+    """The attempt has named its session, and has ended before its transcript was stored. What was read is paid for."""
+    crashes = [RuntimeError("crash")]
+
+    def on_message(message: Message) -> None:
+        if crashes and isinstance(message, kind):
+            raise crashes.pop()
+
+    with endpoint("Hello", "Hello") as served:
+        task = await yard.enqueue("code", prompt="Greet", retry={"strategy": "immediate"})
+        await yard.drain(worker_of(served, tmp_path, on_message))
+
+    assert (await yard.get(task.id)).result == "Hello"
+    assert [each.cost for each in await yard.tasks.history(task.id)] == [cost, PRICE]
+
+
+async def test_the_answers_of_a_sub_agent_are_counted_with_all_their_tokens(yard: Yard, tmp_path: Path):
+    """Its messages have the tokens of their beginning, and its last answer is no message at all."""
+    lead = {"description": "Look", "prompt": "Look", "subagent_type": "scout", "run_in_background": False}
+    scout = AgentDefinition(description="looks", prompt="Look around", model="claude-sonnet-4-5")
+    with endpoint(lead, {"command": "echo hello", "description": "Look"}, "Seen", "It is done") as served:
+        task = await yard.enqueue("code", prompt="Look")
+        await yard.drain(worker_of(served, tmp_path, agents={"scout": scout}, allowed_tools=["Bash"]))
+
+    assert ((await yard.get(task.id)).result, len(served.heard)) == ("It is done", 4)
+    assert [each.tokens.output for each in await yard.tasks.history(task.id)] == [400]
+    assert await spent(yard, task.id) == 4 * PRICE
+
+
+async def test_a_message_may_be_larger_than_a_mebibyte(yard: Yard, tmp_path: Path):
+    with endpoint({"command": f"true {'x' * (1 << 20)}", "description": "Long"}, "It is done") as served:
+        task = await yard.enqueue("code", prompt="Write", max_attempts=1)
+        await yard.drain(worker_of(served, tmp_path, allowed_tools=["Bash"]))
+
+    assert (await yard.get(task.id)).result == "It is done"
 
 
 async def test_a_worker_that_is_killed_takes_the_command_line_with_it(tmp_path: Path):

@@ -75,6 +75,26 @@ async def test_a_node_in_a_thread_asks_no_model_when_its_attempt_is_over(yard: Y
     assert (model.asked, await spent(yard, task.id)) == (["one"], PRICE)
 
 
+async def test_a_handler_may_be_a_plain_function(yard: Yard):
+    model, worker = Model(), taskyard.Agent("helper")
+
+    async def check(_: State) -> dict[str, list[str]]:
+        return {"notes": [str((await model.ainvoke("hello")).content), interrupt("Go on?")]}
+
+    @worker.handles("ask")
+    def ask(task: taskyard.SyncContext) -> Any:
+        return asyncio.run(run(task, graph_of(check=check), {"notes": []}))
+
+    task = await yard.enqueue("ask")
+    await yard.drain(worker)
+    (asked,) = await yard.approvals.list(task_id=task.id)
+    await yard.approvals.answer(task.id, asked.signal, "yes")
+    await yard.drain(worker)
+
+    assert (await yard.get(task.id)).result == {"notes": ["answer 1", "yes"]}
+    assert (len(model.asked), await spent(yard, task.id)) == (1, PRICE)
+
+
 async def test_of_two_writes_at_once_neither_is_lost(yard: Yard):
     """An answer to an interrupt, and the next interrupt of the same node: LangGraph does not wait in between."""
     worker = taskyard.Agent("helper")

@@ -19,9 +19,10 @@ from taskyard.worker.attempt_spans import Attributes, step_span
 from taskyard.worker.calls_under_way import is_within_call
 from taskyard.worker.context import Context
 from taskyard.worker.control import Interrupted, Stopped
-from taskyard.worker.current import find_task, within_step
+from taskyard.worker.current import current_task, find_task, within_step
 from taskyard.worker.faults import diagnose_error
 from taskyard.worker.spending import Ran, StepCost
+from taskyard.worker.sync_context import SyncContext
 
 Answer = TypeVar("Answer")
 Body = Callable[[], Awaitable[Any]]
@@ -122,6 +123,11 @@ async def keep_step(task: Context, name: str, result: Any, spend: StepCost, *, r
     except asyncio.CancelledError:
         await asyncio.gather(storing, return_exceptions=True)
         raise
+
+
+def context_of(task: Context | SyncContext) -> Context:
+    """The task as coroutines use it. A handler that is a plain function has one whose calls wait for their answers."""
+    return current_task() if isinstance(task, SyncContext) else task
 
 
 async def in_worker(task: Context, call: Coroutine[Any, Any, Answer]) -> Answer:

@@ -51,16 +51,19 @@ except ImportError as error:
 from taskyard.core.json_value import object_of
 from taskyard.core.task import Reason
 from taskyard.features.budgets.token_counts import anthropic_usage
-from taskyard.integrations.agent_steps import ToolDecision, agent_run, approve
+from taskyard.integrations.agent_steps import ToolDecision, agent_run, approve, context_of, in_worker
 from taskyard.worker.context import Context
 from taskyard.worker.control import Fail, Retry
 from taskyard.worker.current import enclosing_step
 from taskyard.worker.isolation.programs import ending_with_worker
+from taskyard.worker.sync_context import SyncContext
 
 logger = logging.getLogger(__name__)
 BUSY = frozenset({429, 529})  # what the API answers when it has had enough
 MICRO = 1_000_000  # micro-dollars of a dollar
+LARGEST_MESSAGE = 64 * 1024 * 1024  # bytes of Claude's; the SDK's own 1 MiB is less than a file that it reads
 NEARLY = 0.9  # of a rate limit: from here on it is said
+Written = Callable[[SessionKey, list[SessionStoreEntry]], None]
 GO_ON = "Go on where you were cut off."
 DECIDED = (
     "A person has decided about the tool calls that were refused. Go on, and make those again that you still need."
@@ -68,7 +71,7 @@ DECIDED = (
 
 
 async def run(
-    task: Context,
+    task: Context | SyncContext,
     prompt: str | None = None,
     *,
     options: ClaudeAgentOptions | None = None,
@@ -78,9 +81,19 @@ async def run(
 
     A tool that needs permission suspends the task until a person has decided, unless the options name who decides.
     """
+    task = context_of(task)
+    conversation = _conversation(task, task.prompt if prompt is None else prompt, options, on_message)
+    return await in_worker(task, conversation)
+
+
+async def _conversation(
+    task: Context,
+    prompt: str,
+    options: ClaudeAgentOptions | None,
+    on_message: Callable[[Message], object] | None,
+) -> Any:
     with agent_run(task, "claude"):
-        conversation = _Conversation(task, options or ClaudeAgentOptions())
-        return await conversation.finish(task.prompt if prompt is None else prompt, on_message)
+        return await _Conversation(task, options or ClaudeAgentOptions()).finish(prompt, on_message)
 
 
 class _Conversation:
@@ -95,13 +108,14 @@ class _Conversation:
         self._counted: set[str] = set()  # ids of answers whose tokens are counted, or will be at the end of each
         self._coming: dict[str | None, dict[str, Any]] = {}  # the beginning of an answer, by the sub-agent that gets it
         self._limited: RateLimitEvent | None = None
+        self._of_subagents: list[tuple[str | None, Mapping[str, Any]]] = []  # models and tokens, to be reported
 
     async def finish(self, prompt: str, on_message: Callable[[Message], object] | None) -> Any:
         known = await self._task.known_steps()
         if (stored := known.get(self._named("result"))) is not None:
             return (await self._task.unpacked_step(stored))["output"]
-        store = TaskSessionStore(self._task)
-        session = await store.latest() or self._task.session_id
+        store = TaskSessionStore(self._task, written=self._written)
+        session = await self._session(store)
         while True:
             was_asked = await self._ask_people()
             given = prompt if session is None else DECIDED if was_asked else GO_ON
@@ -112,6 +126,17 @@ class _Conversation:
             asked = len(await self._asked_about())
             for number, call in enumerate(self._open, asked + 1):
                 await self._task.store_step(self._named(f"asked:{number}"), call)
+
+    async def _session(self, store: TaskSessionStore) -> str | None:
+        """The session to go on with: one whose transcript is kept. Another may be on another machine, or nowhere."""
+        if (theirs := self._options.session_store) is None:
+            return await store.latest()
+        if (session := self._task.session_id) is None:
+            return None
+        return session if await theirs.load(_key(self._folder(), session)) else None
+
+    def _folder(self) -> str | Path | None:
+        return self._options.cwd or self._task.work_dir
 
     async def _turn(
         self,
@@ -128,15 +153,18 @@ class _Conversation:
             answering = query(prompt=_asked(prompt), options=options)
             async with aclosing(cast(AsyncGenerator[Message], answering)) as messages:
                 async for message in messages:
+                    await self._heard(message)
                     is_wanted = self._options.include_partial_messages or not isinstance(message, StreamEvent)
                     if on_message is not None and is_wanted:
                         on_message(message)
-                    await self._heard(message)
                     result = message if isinstance(message, ResultMessage) else result
         except ResultError:
             # After a result that is an error, Claude's program ends with an error as well. The result says more.
             if result is None:
                 raise
+        except Exception:
+            await self._count_begun()
+            raise
         if result is None:
             raise RuntimeError("Claude ended without a result")
         return result
@@ -156,19 +184,29 @@ class _Conversation:
             cli_path=program,
             env={**options.env, **variables},
             resume=session or options.resume,
-            cwd=options.cwd or task.work_dir,
+            cwd=self._folder(),
             model=options.model or models[0],
             fallback_model=options.fallback_model or models[1],
             max_budget_usd=options.max_budget_usd if left is None else min(options.max_budget_usd or left, left),
             can_use_tool=decide,
             include_partial_messages=True,  # only the end of an answer says how many tokens were written
+            max_buffer_size=options.max_buffer_size or LARGEST_MESSAGE,
             session_store_flush="eager",  # what is not stored when a worker dies is paid for again
             session_store=options.session_store or cast(SessionStore, store),  # of which it has what is needed
         )
 
     # What is heard
 
+    def _written(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
+        """Count the answers of sub-agents: only their transcripts have all of these, with the tokens of their end."""
+        for entry in entries if "subpath" in key else []:
+            answer: Any = entry.get("message") if entry.get("type") == "assistant" else None
+            if answer and answer.get("usage") and not self._is_counted(answer.get("id")):
+                self._of_subagents.append((answer.get("model"), answer["usage"]))
+
     async def _heard(self, message: Message) -> None:
+        while self._of_subagents:
+            await self._spend(*self._of_subagents.pop(0))
         match message:
             case SystemMessage(subtype="init"):
                 session, folder = message.data.get("session_id"), message.data.get("cwd")
@@ -176,7 +214,8 @@ class _Conversation:
             case StreamEvent():
                 await self._measured(message)
             case AssistantMessage():
-                if message.usage and not self._is_counted(message.message_id):
+                in_transcript = message.parent_tool_use_id is not None and self._options.session_store is None
+                if message.usage and not in_transcript and not self._is_counted(message.message_id):
                     await self._spend(message.model, message.usage)
                 for text in (block.text for block in message.content if isinstance(block, TextBlock)):
                     await self._task.stream(text)
@@ -200,6 +239,12 @@ class _Conversation:
             ended: dict[str, Any] = event.get("usage") or {}
             usage = {**began, **{name: count for name, count in ended.items() if count is not None}}
             await self._spend(answer.get("model"), usage)
+
+    async def _count_begun(self) -> None:
+        """Count what was read for an answer whose end nobody waits for."""
+        while self._coming:
+            _, answer = self._coming.popitem()
+            await self._spend(answer.get("model"), answer.get("usage") or {})
 
     def _is_counted(self, answer_id: str | None) -> bool:
         """Whether an answer was counted before. From here on it is. One without an id never was."""
@@ -293,12 +338,15 @@ def _program(options: ClaudeAgentOptions) -> tuple[str | None, dict[str, str]]:
     return (None, {}) if program is None else ending_with_worker(os.fspath(program))
 
 
+def _key(folder: str | Path | None, session: str) -> SessionKey:
+    return SessionKey(project_key=project_key_for_directory(folder), session_id=session)
+
+
 async def _spent_before(options: ClaudeAgentOptions) -> int | None:
     """What Claude's own sum begins with, in micro-dollars: a session that goes on has the sum in its transcript."""
     if options.resume is None or options.session_store is None:
         return 0
-    key = SessionKey(project_key=project_key_for_directory(options.cwd), session_id=options.resume)
-    entries: Any = await options.session_store.load(key)
+    entries: Any = await options.session_store.load(_key(options.cwd, options.resume))
     if entries is None:
         return None  # it is in a file of this machine
     sums = [entry.get("totalCostUSD") for entry in entries if entry.get("type") == "cost-state"]
@@ -308,14 +356,17 @@ async def _spent_before(options: ClaudeAgentOptions) -> int | None:
 class TaskSessionStore:
     """Keeps Claude's transcripts as steps of the task, under its lease: any machine can go on with a session."""
 
-    def __init__(self, task: Context, name: str = "session") -> None:
+    def __init__(self, task: Context, name: str = "session", *, written: Written | None = None) -> None:
         self._task = task
         self._kind = f"{step}/{name}" if (step := enclosing_step()) else name
+        self._written = written  # hears what was stored
 
     async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
         if entries:
             number = len(await self._names()) + 1
             await self._task.store_step(f"{self._kind}:{number:06}", {"key": key, "entries": entries})
+            if self._written is not None:
+                self._written(key, entries)
 
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
         """The project is named by the folder, and on another machine that may be another one: any will do, then."""

@@ -32,15 +32,16 @@ except ImportError as error:
 
 from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import is_mapping
-from taskyard.integrations.agent_steps import agent_run, approve, from_thread, in_worker, show
+from taskyard.integrations.agent_steps import agent_run, approve, context_of, from_thread, in_worker, show
 from taskyard.worker.context import Context
 from taskyard.worker.current import enclosing_step
+from taskyard.worker.sync_context import SyncContext
 
 Stored = dict[str, Any]  # the body of a step
 
 
 async def run(
-    task: Context,
+    task: Context | SyncContext,
     graph: Any,
     input: Any,
     *,
@@ -56,6 +57,19 @@ async def run(
     """
     _check_breakpoints(graph, options)
     install_cache()
+    task = context_of(task)
+    return await in_worker(task, _run(task, graph, input, config, options, stream=stream))
+
+
+async def _run(
+    task: Context,
+    graph: Any,
+    input: Any,
+    config: RunnableConfig | None,
+    options: Mapping[str, Any],
+    *,
+    stream: bool,
+) -> Any:
     await task.known_steps()  # from here on, a model in a thread finds them without waiting for the loop
     name = graph.get_name()
     config = RunnableConfig(**(config or {}))
@@ -112,7 +126,7 @@ async def _asked(task: Context, graph: str, interrupt: Interrupt[Any]) -> Any:
     schema = interrupt.response_schema if isinstance(interrupt.response_schema, dict) else _schema_in(value)
     question = value if isinstance(value, str) else str(_member(value, "question", "message") or f"{graph} asks")
     context = None if isinstance(value, str) else jsonable(value)
-    return await in_worker(task, task.ask(question, schema=schema, context=context, name=name))
+    return await task.ask(question, schema=schema, context=context, name=name)
 
 
 async def _decided(task: Context, graph: str, name: str, place: int, call: Any) -> Mapping[str, Any]:
