@@ -8,6 +8,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 from typing import Any
 
+REFUSALS = {
+    400: {"type": "invalid_request_error", "message": "prompt is too long: 250000 tokens > 200000 maximum"},
+    429: {"type": "rate_limit_error", "message": "slow down"},
+}
+
 # A text; the status of a refusal; a tool that is called, by its input; or nothing until who asked has hung up.
 Turn = str | int | dict[str, Any] | None
 
@@ -38,8 +43,7 @@ def endpoint(*turns: Turn) -> Generator[Endpoint]:
                 self.rfile.read(1)
                 served.hung_up.set()
             elif isinstance(turn, int):
-                refusal = {"type": "error", "error": {"type": "rate_limit_error", "message": "slow down"}}
-                self._send(turn, "application/json", json.dumps(refusal))
+                self._send(turn, "application/json", json.dumps({"type": "error", "error": REFUSALS[turn]}))
             else:
                 events = _events(turn, len(served.heard), asked["model"])
                 lines = [f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events]

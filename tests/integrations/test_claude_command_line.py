@@ -116,6 +116,14 @@ async def test_the_answers_of_a_sub_agent_are_counted_with_all_their_tokens(yard
     assert await spent(yard, task.id) == 4 * PRICE
 
 
+async def test_a_conversation_that_is_too_long_is_not_tried_again(yard: Yard, tmp_path: Path):
+    with endpoint(400) as served:
+        task = await yard.enqueue("code", prompt="Read", max_attempts=3)
+        await yard.drain(worker_of(served, tmp_path))
+
+    assert [each[1] for each in await outcomes(yard, task.id)] == ["context_length"]
+
+
 async def test_a_message_may_be_larger_than_a_mebibyte(yard: Yard, tmp_path: Path):
     with endpoint({"command": f"true {'x' * (1 << 20)}", "description": "Long"}, "It is done") as served:
         task = await yard.enqueue("code", prompt="Write", max_attempts=1)

@@ -50,12 +50,14 @@ except ImportError as error:
 
 from taskyard.core.json_value import object_of
 from taskyard.core.task import Reason
+from taskyard.core.units import Micros
 from taskyard.features.budgets.token_counts import anthropic_usage
 from taskyard.integrations.agent_steps import ToolDecision, agent_run, approve, context_of, in_worker
 from taskyard.worker.context import Context
 from taskyard.worker.control import Fail, Retry
 from taskyard.worker.current import enclosing_step
 from taskyard.worker.isolation.programs import ending_with_worker
+from taskyard.worker.providers import Fault, diagnose
 from taskyard.worker.sync_context import SyncContext
 
 logger = logging.getLogger(__name__)
@@ -283,8 +285,9 @@ class _Conversation:
         if self._limited is not None or result.api_error_status in BUSY:
             resets = self._limited.rate_limit_info.resets_at if self._limited else None
             raise Retry(max(resets - time(), 1) if resets else 60, error, reason=Reason.RATE_LIMIT)
-        if result.api_error_status in (401, 403):
-            raise Fail(Reason.AUTH_FAILURE, error)
+        refused = diagnose(Fault((), result.api_error_status, {}, error), now=Micros(round(time() * MICRO)))
+        if refused is not None and refused.reason in (Reason.AUTH_FAILURE, Reason.CONTEXT_LENGTH):
+            raise Fail(refused.reason, error)
         if result.subtype == "error_max_budget_usd":
             raise Fail(Reason.BUDGET_EXCEEDED, error)
         raise Fail(Reason.AGENT_ERROR, error)
