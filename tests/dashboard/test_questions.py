@@ -116,6 +116,39 @@ def test_a_class_of_pydantic_is_asked_for_by_fields_and_not_as_json(visit: Visit
     assert question.answered.data == {"way": "bike", "home": {"street": "Elm 7", "floor": 3}}
 
 
+PAYMENT: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "pay": {
+            "description": "How it is\npaid.",
+            "oneOf": [{"type": "object", "properties": {"card": {"type": "string"}}, "required": ["card"]}],
+        },
+        "at": {"type": "string", "format": "date-time"},
+        "share": {"anyOf": [{"type": "number"}, {"type": "null"}]},
+    },
+}
+
+
+def test_what_is_asked_for_in_json_says_what_fits(visit: Visit, yard: SyncYard):
+    given_a_question(yard, PAYMENT)
+    visit.open("/approvals", "Approvals")
+
+    pay = visit.main.get_by_role("textbox", name="Pay")
+    expect(pay).to_have_accessible_description(re.compile("How it is\\s+paid.\\s+A text, or any value in JSON."))
+    visit.main.get_by_text("What fits here").first.click()
+    expect(visit.main.get_by_role("region", name="the schema").first).to_contain_text('"card"')
+    at = visit.main.get_by_role("textbox", name="At (optional)")
+    expect(at).to_have_accessible_description("With its zone, such as 2026-03-01T09:30:00Z")
+
+
+def test_a_text_of_several_lines_is_shown_as_it_is_beside_a_question(visit: Visit, yard: SyncYard):
+    given_a_question(yard, context={"tool": "Bash", "arguments": {"command": "cd build\nrm -r old"}})
+    visit.open("/approvals", "Approvals")
+
+    command = visit.main.get_by_role("region", name="arguments/command")
+    expect(command).to_have_text("cd build\nrm -r old")
+
+
 EVERY_KIND: dict[str, Any] = {
     "type": "object",
     "properties": {

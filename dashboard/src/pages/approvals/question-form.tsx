@@ -4,11 +4,14 @@ import { useEffect, useEffectEvent, useId, useRef, useState, type ReactNode, typ
 
 import { Refused, wordsOf } from "@/api/problem";
 import { say } from "@/language/say";
+import { Json } from "@/parts/json";
 
 import {
   begun,
   choicesOf,
+  formatHint,
   inputType,
+  isShort,
   kindOf,
   missing,
   placed,
@@ -16,6 +19,7 @@ import {
   propertiesOf,
   titleOf,
   typed,
+  wantedOf,
   withMember,
 } from "./schema";
 import type { Problems, Schema } from "./schema";
@@ -185,8 +189,9 @@ function TextField(props: FieldProps) {
     setText(given);
     props.change(() => typed(kind, given));
   }
+  const schema = { ...props.schema, description: props.schema.description ?? formatHint(props.schema) };
   return (
-    <Labelled props={props}>
+    <Labelled props={{ ...props, schema }}>
       {(ids) =>
         kind === "long" ? (
           <textarea {...ids} rows={5} value={text} onChange={(event) => change(event.target.value)} />
@@ -305,6 +310,7 @@ function FileField(props: FieldProps) {
   );
 }
 
+/** A value in JSON, with what fits it: nobody can write it without. */
 function JsonField(props: FieldProps) {
   const [text, setText] = useState(() => (props.value === undefined ? "" : JSON.stringify(props.value, null, 2)));
   function change(given: string) {
@@ -312,10 +318,22 @@ function JsonField(props: FieldProps) {
     props.change(() => readAsJson(given));
   }
   const hint = props.schema.type === "object" ? say("An object in JSON.") : say("A text, or any value in JSON.");
-  const described = { ...props.schema, description: props.schema.description ?? hint };
+  const about = typeof props.schema.description === "string" ? `${props.schema.description}\n\n${hint}` : hint;
+  const wanted = wantedOf(props.schema);
+  const rows = isShort(props.schema) ? 1 : 4;
   return (
-    <Labelled props={{ ...props, schema: described }}>
-      {(ids) => <textarea {...ids} rows={4} value={text} onChange={(event) => change(event.target.value)} />}
+    <Labelled props={{ ...props, schema: { ...props.schema, description: about } }}>
+      {(ids) => (
+        <>
+          <textarea {...ids} rows={rows} value={text} onChange={(event) => change(event.target.value)} />
+          {wanted !== null && (
+            <details>
+              <summary>{say("What fits here, as a JSON Schema")}</summary>
+              <Json value={wanted} label={say("the schema")} />
+            </details>
+          )}
+        </>
+      )}
     </Labelled>
   );
 }

@@ -1,6 +1,19 @@
 import { describe, expect, it } from "vitest";
 
-import { begun, choicesOf, inputType, kindOf, missing, placed, problemsOf, titleOf, typed, withMember } from "./schema";
+import {
+  begun,
+  choicesOf,
+  inputType,
+  isShort,
+  kindOf,
+  missing,
+  placed,
+  problemsOf,
+  titleOf,
+  typed,
+  wantedOf,
+  withMember,
+} from "./schema";
 
 const ADDRESS = {
   type: "object",
@@ -16,6 +29,7 @@ describe("fields of a schema", () => {
   it.each([
     [{ type: "string" }, "text"],
     [{ type: "string", maxLength: 5000 }, "long"],
+    [{ type: "string", format: "uri", maxLength: 2083 }, "text"],
     [{ type: "string", format: "binary" }, "file"],
     [{ type: "integer" }, "number"],
     [{ type: "boolean" }, "boolean"],
@@ -34,6 +48,13 @@ describe("fields of a schema", () => {
     ["uri", "url"],
     ["date-time", "text"],
   ])("of the format %s have an input of the type %s", (format, type) => expect(inputType({ format })).toBe(type));
+
+  it("of JSON say what fits", () => {
+    expect(isShort({ anyOf: [{ type: "number" }, { type: "null" }] })).toBe(true);
+    expect(isShort({ anyOf: [{ type: "number" }, { type: "object" }] })).toBe(false);
+    expect(wantedOf({ title: "Pay", oneOf: [ADDRESS] })).toEqual({ oneOf: [ADDRESS] });
+    expect([wantedOf({ title: "Any" }), wantedOf({ type: "object" })]).toEqual([null, null]);
+  });
 
   it("have titles, and names as words where there is none", () => {
     expect(titleOf(ADDRESS.properties.street, "street")).toBe("Street");

@@ -26,6 +26,7 @@ export function kindOf(schema: unknown): FieldKind {
   switch (schema.type) {
     case "string":
       if (FILES.has(String(schema.format)) || schema.contentMediaType !== undefined) return "file";
+      if (inputType(schema) !== "text") return "text"; // an address may be long, and has one line
       return Number(schema.maxLength ?? 0) > LONG || schema.format === "textarea" ? "long" : "text";
     case "number":
     case "integer":
@@ -54,6 +55,34 @@ export function inputType(schema: Schema): "text" | "date" | "email" | "url" {
   }
 }
 
+const PLAIN = new Set<unknown>(["string", "number", "integer", "boolean", "null"]);
+
+/** Whether a value that is asked for as JSON is one of several plain ones, such as a number or a text. */
+export function isShort(schema: Schema): boolean {
+  const options = Array.isArray(schema.anyOf) ? schema.anyOf.map((each) => isSchema(each) && each.type) : schema.type;
+  return Array.isArray(options) && options.every((each) => PLAIN.has(each));
+}
+
+/** What fits a value that is asked for as JSON, where its schema says so; its title and its hint stand beside it. */
+export function wantedOf(schema: Schema): Schema | null {
+  const wanted = Object.entries(schema).filter(([name]) => !["title", "description", "default"].includes(name));
+  return wanted.some(([name, each]) => name !== "type" || Array.isArray(each)) ? Object.fromEntries(wanted) : null;
+}
+
+/** How a text of a format is written, which no input helps with. */
+export function formatHint(schema: Schema): string | undefined {
+  switch (schema.format) {
+    case "date-time":
+      return say("With its zone, such as {example}", { example: "2026-03-01T09:30:00Z" });
+    case "time":
+      return say("With its zone, such as {example}", { example: "09:30:00Z" });
+    case "duration":
+      return say("Such as {example}", { example: "PT90M" });
+    default:
+      return undefined;
+  }
+}
+
 export function choicesOf(schema: Schema): Choice[] | null {
   if (Array.isArray(schema.enum)) return schema.enum.map((value: unknown) => ({ value, title: shown(value) }));
   const options: unknown[] = Array.isArray(schema.oneOf) ? schema.oneOf : [];
@@ -75,7 +104,11 @@ export function propertiesOf(schema: Schema): [string, Schema, boolean][] {
   return Object.entries(properties).map(([name, each]) => [name, isSchema(each) ? each : {}, required.has(name)]);
 }
 
+/** The fields of a question that says nothing of its answer have titles of ours. */
+const OURS: Record<string, () => string> = { "Approve?": () => say("Approve?"), Comment: () => say("Comment") };
+
 export function titleOf(schema: Schema, name: string): string {
+  if (typeof schema.title === "string" && Object.hasOwn(OURS, schema.title)) return OURS[schema.title]?.() ?? "";
   return typeof schema.title === "string" && schema.title !== "" ? schema.title : wordsFor(name);
 }
 
