@@ -98,7 +98,7 @@ def _plain(schema: Json) -> dict[str, Json] | None:
         return None if chosen is None else {**schema, "items": _as_items(chosen)}
     if not isinstance(kind, str) or kind not in _PLAIN:
         return None
-    return _said(_with_sound_default(schema, _PLAIN[kind]))
+    return _described(_with_sound_default(schema, _PLAIN[kind]))
 
 
 def _choices(schema: Mapping[str, Json]) -> dict[str, Json] | None:
@@ -127,7 +127,7 @@ def _with_sound_default(schema: Mapping[str, Json], kind: type | tuple[type, ...
     return {name: each for name, each in schema.items() if name != "default" or is_sound}
 
 
-def _said(schema: dict[str, Json]) -> dict[str, Json]:
+def _described(schema: dict[str, Json]) -> dict[str, Json]:
     """What a form has no word for, said in its description."""
     listed, format_ = schema.get("enum"), schema.get("format")
     words = [str(schema["description"])] if "description" in schema else []
