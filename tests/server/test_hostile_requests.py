@@ -129,6 +129,15 @@ async def test_a_parameter_that_is_unknown_or_makes_no_sense_is_refused_and_not_
     assert (answer.status_code, answer.json()["facts"]["field"]) == (422, field)
 
 
+@pytest.mark.parametrize("value", ["3", None, [1]])
+async def test_a_score_that_is_no_number_is_refused_as_none(yard: Yard, value: object):
+    async with calling(yard) as client:
+        answer = await client.post("/api/scores", json={"task_id": "task_1", "name": "good", "value": value})
+
+    assert answer.status_code == 422
+    assert "valid number" in answer.json()["detail"]
+
+
 @pytest.mark.parametrize("name", ["%00", "%ff", "%ed%a0%80", "x" * 300])
 async def test_a_name_in_a_path_that_is_no_text_is_refused(yard: Yard, name: str):
     async with calling(yard) as client:

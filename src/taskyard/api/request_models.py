@@ -222,7 +222,7 @@ class AddScore(RequestBody):
 
     task_id: Name
     name: Annotated[str, Field(min_length=1, max_length=100, description="What is judged.")]
-    value: bool | float = Field(description="A number; true is 1 and false is 0.")
+    value: float | bool = Field(description="A number; true is 1 and false is 0.")
     note: str = Field("", max_length=2000, description="Why, for people.")
 
 
