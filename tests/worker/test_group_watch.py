@@ -138,7 +138,7 @@ def began_later(_: int) -> str:
 
 def test_a_number_that_is_another_process_s_by_now_is_left_alone(monkeypatch: pytest.MonkeyPatch):
     with subprocess.Popen(FOREVER, start_new_session=True) as another:
-        watched = watchdog.Watched(another.pid, "")
+        watched = watchdog.WatchedGroup(another.pid, "")
         assert watched.is_left()
         monkeypatch.setattr(watchdog, "began", began_later)
 

@@ -19,7 +19,7 @@ PARTING = 5.0  # seconds in which a control group that was killed must be empty
 HEADING = signal.SIGINT, signal.SIGTERM, signal.SIGHUP  # meant for the worker, which may go on for a while
 
 
-class Watched:
+class WatchedGroup:
     """The process group of a program."""
 
     def __init__(self, group: int, folder: str) -> None:
@@ -64,12 +64,12 @@ class Watched:
 def main() -> None:
     for number in HEADING:
         signal.signal(number, signal.SIG_IGN)
-    watched: dict[str, Watched] = {}
+    watched: dict[str, WatchedGroup] = {}
     for line in sys.stdin:
         what, _, rest = line.rstrip("\n").partition(" ")
         group, _, folder = rest.partition(" ")
         if what == "begun":
-            watched[group] = Watched(int(group), folder)
+            watched[group] = WatchedGroup(int(group), folder)
         else:
             watched.pop(group, None)
     left = list(watched.values())
