@@ -67,10 +67,11 @@ async def test_lines_report_progress_messages_money_session_and_output(yard: Yar
         ("import sys; sys.exit(3)", "agent_error", "exit status 3"),
         ("import os; os.kill(os.getpid(), 9)", "crash", "exit status -9"),
         ('print(\'{"type": "fail", "reason": "stuck", "error": "no way on"}\')', "stuck", "no way on"),
+        ('print(\'{"type": "fail", "reason": null, "error": null}\')', "agent_error", ""),
         ("print('x' * 2000000)", "invalid_output", "bytes"),
         ("for _ in range(3000): print('x' * 1000)", "invalid_output", "bytes were printed"),
     ],
-    ids=["auth", "status", "signal", "fail line", "one long line", "too much"],
+    ids=["auth", "status", "signal", "fail line", "fail line of nulls", "one long line", "too much"],
 )
 async def test_how_a_program_ends_says_what_went_wrong(yard: Yard, text: str, reason: str, error: str) -> None:
     details = await outcome(yard, program(text))
@@ -78,6 +79,12 @@ async def test_how_a_program_ends_says_what_went_wrong(yard: Yard, text: str, re
     (attempt,) = details.attempts
     assert attempt.reason == reason
     assert error in (attempt.error or "")
+
+
+async def test_a_line_of_objects_in_objects_without_end_is_text(yard: Yard) -> None:
+    details = await outcome(yard, program("print('{\"a\":' * 100000)"))
+
+    assert (details.status, str(details.result)[:10]) == (Status.COMPLETED, '{"a":{"a":')
 
 
 async def test_a_rate_limit_reported_by_the_exit_status_uses_up_no_attempt(yard: Yard) -> None:

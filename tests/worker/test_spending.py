@@ -36,6 +36,24 @@ async def test_spend_is_never_refused_for_its_form(yard: Yard):
     assert (attempt.tokens.input, attempt.tokens.output) == (900, 200)
 
 
+@pytest.mark.parametrize("tokens", [-5, 2**53, 1.5, True])
+async def test_a_number_of_tokens_that_is_none_is_refused_and_the_attempt_has_an_end(yard: Yard, tokens: Any):
+    agent = Agent("worker")
+
+    @agent.handles("ask")
+    async def ask(task: Context) -> None:
+        await task.spend("0.10", input_tokens=7)
+        await task.spend("0.20", input_tokens=tokens)
+
+    task = await yard.enqueue("ask", max_attempts=1)
+    await yard.drain(agent)
+
+    (attempt,) = await yard.tasks.history(task.id)
+    assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, "refused")
+    assert "input_tokens" in (attempt.error or "")
+    assert (attempt.cost, attempt.tokens.input) == (100_000, 7)
+
+
 async def test_a_worker_that_starts_with_nothing_left_says_so_and_how_to_raise_it(
     yard: Yard, caplog: pytest.LogCaptureFixture
 ):

@@ -312,7 +312,7 @@ async def _heard(task: Context, message: Mapping[str, Any], printed: _ProgramOut
         case "output":
             printed.output, printed.has_output = message.get("data"), True
         case "fail":
-            printed.failure = Fail(str(message.get("reason", "agent_error")), str(message.get("error", "")))
+            printed.failure = Fail(str(message.get("reason") or "agent_error"), str(message.get("error") or ""))
         case _:
             pass
 
@@ -381,6 +381,6 @@ def _object(text: str) -> Mapping[str, Any] | None:
         return None
     try:
         found: Json = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):  # lists in lists without end are text, too
         return None
     return found if isinstance(found, dict) else None

@@ -10,6 +10,7 @@ from typing import Any
 from taskyard.core.errors import InvalidInput
 from taskyard.core.units import MicroUsd, to_usd, usd_spent
 from taskyard.definition import fields
+from taskyard.definition.arguments import MOST_TOKENS
 from taskyard.features.attempts.views import StepFacts
 from taskyard.features.budgets.prices import price
 from taskyard.features.budgets.token_counts import TokenCounts, counted
@@ -38,7 +39,7 @@ class ModelCall:
     @property
     def tokens(self) -> TokenCounts:
         given = TokenCounts(self.input_tokens, self.output_tokens, self.cache_read_tokens, self.cache_write_tokens)
-        return counted(given)
+        return counted(_checked(given))
 
     @property
     def cost(self) -> MicroUsd | None:
@@ -89,8 +90,9 @@ class Totals:
     model: str | None = None
 
     def add(self, call: ModelCall) -> None:
-        self.cost = MicroUsd(self.cost + (call.cost or 0))
-        self.tokens = TokenCounts(*(before + more for before, more in zip(self.tokens, call.tokens, strict=True)))
+        # All or nothing: what the yard would refuse could not be reported with the attempt's end either.
+        tokens = _checked(TokenCounts(*(before + more for before, more in zip(self.tokens, call.tokens, strict=True))))
+        self.cost, self.tokens = MicroUsd(self.cost + (call.cost or 0)), tokens
         self.model = call.model or self.model
 
     @property
@@ -110,3 +112,9 @@ class Totals:
             "tokens_cache_write": self.tokens.cache_write,
             "model": self.model,
         }
+
+
+def _checked(tokens: TokenCounts) -> TokenCounts:
+    for name, number in tokens._asdict().items():
+        fields.whole(number, f"{name}_tokens", least=0, most=MOST_TOKENS)
+    return tokens
