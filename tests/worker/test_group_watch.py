@@ -104,6 +104,7 @@ async def test_a_watchdog_that_does_not_read_holds_nothing_up(caplog: pytest.Log
     await end(program)
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 async def test_a_process_that_this_one_forks_does_not_hide_its_end():
     program = await started(*FOREVER)
     (own,) = watchdogs()
