@@ -22,9 +22,9 @@ async def ask(task: taskyard.Context) -> str:
 
 async def main() -> None:
     async with taskyard.connect("memory://") as yard:
-        task = await yard.enqueue("ask", prompt="What is a queue?")
+        task = await yard.enqueue("ask", prompt="What is a queue?", max_attempts=1)
         await yard.drain(worker)
-        print((await yard.get(task.id)).result)
+        print(await yard.result(task.id))
 
 
 if __name__ == "__main__":

@@ -22,10 +22,10 @@ async def ask(task: taskyard.Context) -> str:  # 5; what follows is the program 
 
 async def main() -> None:
     async with taskyard.connect("memory://") as yard:
-        task = await yard.enqueue("ask", prompt="What is a queue?")
+        task = await yard.enqueue("ask", prompt="What is a queue?", max_attempts=1)
         await yard.drain(worker)
+        print(await yard.result(task.id))
         done = await yard.get(task.id)
-        print(done.result)
         print(f"{len(await yard.attempts.checkpoints(task.id))} steps, {done.cost / 1_000_000:.6f} dollars")
 
 

@@ -1,15 +1,18 @@
 """The agent that sends batches, where the provider refuses, is late, or says nothing about a call."""
 
 import json
+import sys
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from taskyard.core.errors import InvalidInput
 from taskyard.core.json_value import Json
 from taskyard.core.task import Status
 from taskyard.core.units import SECOND, Micros, to_iso
 from taskyard.ledger.clock import ManualClock
+from taskyard.worker.cheap_lane.batch_provider import provider_of
 from taskyard.worker.process.drain import drain
 from taskyard.yard import Yard
 from tests.batch_providers import FakeProvider
@@ -280,3 +283,10 @@ async def test_the_log_says_why_a_batch_failed_and_its_calls_go_on(
 
     assert "batch_1 failed: Enqueued token limit reached" in caplog.text
     assert (await yard.result(task.id), provider.direct) == ("re: page", ["page"])
+
+
+def test_an_agent_that_names_its_provider_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "taskyard.worker.cheap_lane.openai_batches", None)
+
+    with pytest.raises(InvalidInput, match="batch"):
+        provider_of("openai")

@@ -121,7 +121,11 @@ def provider_of(given: Provider | None) -> BatchProvider:
 @cache
 def _named(given: str) -> BatchProvider:
     """The provider of this name, which all agents of the process share."""
-    found = _built_in(given) or plugins.load(plugins.PROVIDERS, given, "batch")
+    try:
+        found = _built_in(given)
+    except ImportError as error:
+        raise InvalidInput("batch", str(error)) from None
+    found = found or plugins.load(plugins.PROVIDERS, given, "batch")
     if found is None:
         raise InvalidInput("batch", f"must be one of {plugins.one_of(_NAMES, plugins.PROVIDERS)}")
     made: Any = found() if callable(found) else found
