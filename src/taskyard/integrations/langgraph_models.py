@@ -14,7 +14,7 @@ from langchain_core.globals import get_llm_cache, set_llm_cache
 from langchain_core.messages import message_to_dict, messages_from_dict
 from langchain_core.outputs import ChatGeneration, Generation, LLMResult
 from langgraph.config import get_config
-from pydantic_core import to_jsonable_python
+from pydantic import ConfigDict, TypeAdapter
 
 from taskyard.core.task import Reason
 from taskyard.integrations.agent_steps import from_thread, in_worker, keep_step
@@ -24,6 +24,7 @@ from taskyard.worker.current import find_task
 from taskyard.worker.faults import diagnose_error
 
 Stored = dict[str, Any]  # the body of a step
+_ANYTHING = TypeAdapter[Any](Any, config=ConfigDict(ser_json_bytes="base64", ser_json_inf_nan="strings"))
 _STORED = "taskyard_stored"  # marks an answer that is a step, and is paid for
 
 
@@ -161,7 +162,7 @@ def _dumped_answer(answer: Generation) -> Stored:
 
 def jsonable(value: Any) -> Any:
     """A value of Python's as JSON: for what is shown or kept, and is not needed as the object that it was."""
-    return to_jsonable_python(value, bytes_mode="base64", inf_nan_mode="strings", serialize_unknown=True)
+    return _ANYTHING.dump_python(value, mode="json", fallback=str)
 
 
 def _loaded_answer(stored: Stored) -> Generation:
