@@ -52,6 +52,21 @@ async def test_many_programs_at_once_have_one_watchdog():
     await asyncio.gather(*(end(each) for each in programs))
 
 
+async def test_a_start_that_is_cancelled_leaves_nothing_of_the_program():
+    reading, writing = os.pipe()
+    for turns in range(4):
+        starting = asyncio.create_task(started("sh", "-c", "sleep 600 & sleep 600", stdout=writing))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(starting, 30)
+    os.close(writing)
+
+    assert await asyncio.to_thread(os.read, reading, 1) == b""
+    os.close(reading)
+
+
 async def test_a_drain_leaves_no_watchdog_behind():
     async with taskyard.connect("memory://") as yard:
         task = await yard.enqueue("code")

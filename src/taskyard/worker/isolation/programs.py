@@ -82,12 +82,26 @@ def ending_with_worker(program: str) -> tuple[str, dict[str, str]]:
 async def started(*words: str, limit: int = 1 << 16, control_group: Path | None = None, **options: Any) -> Program:
     """Start a program in a group of its own, so that what it starts ends with it: by `end`, or with this process."""
     loop = asyncio.get_running_loop()
-    transport, protocol = await loop.subprocess_exec(
-        lambda: _Protocol(limit, loop), *words, start_new_session=True, **options
+    starting = asyncio.ensure_future(
+        loop.subprocess_exec(lambda: _Protocol(limit, loop), *words, start_new_session=True, **options)
     )
+    try:
+        transport, protocol = await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        starting.add_done_callback(_kill_unwanted)
+        raise
     process = Program(transport, protocol)
     watch.begin(process.pid, control_group)
     return process
+
+
+def _kill_unwanted(starting: asyncio.Future[tuple[asyncio.SubprocessTransport, _Protocol]]) -> None:
+    """Whoever asked for it was cancelled. Python would end the program alone, and wait for all that it has started."""
+    if not starting.cancelled() and starting.exception() is None:
+        transport, _ = starting.result()
+        with suppress(ProcessLookupError):
+            os.killpg(transport.get_pid(), signal.SIGKILL)
+        transport.close()
 
 
 watch = GroupWatch()  # of the programs that were started and have not ended
