@@ -285,7 +285,7 @@ async def test_the_log_says_why_a_batch_failed_and_its_calls_go_on(
     assert (await yard.result(task.id), provider.direct) == ("re: page", ["page"])
 
 
-def test_an_agent_that_names_its_provider_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch):
+def test_the_refusal_of_a_provider_without_the_client_names_what_to_install(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "taskyard.worker.cheap_lane.openai_batches", None)
 
     with pytest.raises(InvalidInput, match="batch"):

@@ -97,8 +97,8 @@ class OpenAIBatches:
     async def is_over(self, batch_id: str) -> bool:
         batch = await self._batch(batch_id)
         if batch.get("status") == "failed":  # as a whole, so nothing of it was carried out
-            said = "; ".join(str(each.get("message")) for each in objects(member(batch, "errors").get("data")))
-            logger.warning("%s failed: %s", batch_id, said[:SHOWN])
+            reasons = "; ".join(str(each.get("message")) for each in objects(member(batch, "errors").get("data")))
+            logger.warning("%s failed: %s", batch_id, reasons[:SHOWN])
         return batch.get("status") in _OVER
 
     async def cancel(self, batch_id: str) -> None:
