@@ -10,8 +10,8 @@ import taskyard
 from taskyard.app import Yard
 from taskyard.core.task import Status
 from taskyard.integrations.agent_steps import call_model
-from taskyard.worker.calls_under_way import CallsUnderWay
 from taskyard.worker.current import find_task
+from taskyard.worker.steps.calls_under_way import CallsUnderWay
 from tests.integrations.conftest import RateLimitError
 
 

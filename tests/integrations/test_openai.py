@@ -1,5 +1,6 @@
 """OpenAI's own client in handlers, against an endpoint that the test serves: what is paid for is done once."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -75,6 +76,54 @@ async def test_a_crash_after_the_fifth_of_ten_calls_repeats_nothing_that_was_pai
 
     assert ((await yard.get(task.id)).result, len(served.heard)) == ("abcdefghij", 10)
     assert [each.cost for each in await yard.tasks.history(task.id)] == [5 * PRICE, 5 * PRICE]
+
+
+async def test_a_call_that_was_refused_and_passed_over_gets_no_answer_of_another(yard: Yard):
+    with endpoint("one", 400, "three", 429, 400, "four") as served:
+
+        async def handler(task: taskyard.Context) -> list[str | None]:
+            answers = list[str | None]()
+            async with client_of(served) as client:
+                for number in range(1, 5):
+                    try:
+                        answers.append(await ask(client, f"Item {number}"))
+                    except openai.BadRequestError:
+                        answers.append(None)
+            return answers
+
+        task = await yard.enqueue("ask")
+        await yard.drain(worker_of(handler))
+
+    assert (await yard.get(task.id)).result == ["one", None, "three", "four"]
+    assert await spent(yard, task.id) == 3 * PRICE
+
+
+async def test_chains_of_calls_side_by_side_get_their_own_answers(yard: Yard):
+    crashes = [RuntimeError("crash")]
+    with endpoint("b", "B", "a", "A") as served:
+
+        async def handler(task: taskyard.Context) -> list[list[str]]:
+            turn = asyncio.Event()
+            if not crashes:
+                turn.set()
+
+            async def chain(client: openai.AsyncOpenAI, name: str) -> list[str]:
+                if name == "a":
+                    await turn.wait()
+                answers = [await ask(client, f"begin {name}"), await ask(client, f"end {name}")]
+                turn.set()
+                return answers
+
+            async with client_of(served) as client:
+                answers = await asyncio.gather(chain(client, "a"), chain(client, "b"))
+            if crashes:
+                raise crashes.pop()
+            return answers
+
+        task = await yard.enqueue("ask", retry={"strategy": "immediate"})
+        await yard.drain(worker_of(handler))
+
+    assert ((await yard.get(task.id)).result, len(served.heard)) == ([["a", "A"], ["b", "B"]], 4)
 
 
 async def again(yard: Yard, handler: Callable[[taskyard.Context], Awaitable[Any]], *, type: str = "ask") -> Any:

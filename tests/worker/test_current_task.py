@@ -164,28 +164,6 @@ async def test_the_stored_steps_are_read_once_in_an_attempt(yard: Yard, monkeypa
     assert reads == [task.id]
 
 
-async def test_a_step_that_failed_leaves_its_number_to_the_next(yard: Yard):
-    agent, done = Agent("worker"), list[str]()
-
-    def fail() -> str:
-        raise ValueError("busy")
-
-    @agent.handles("ask")
-    async def ask(task: Context) -> str:
-        if task.attempt == 1:
-            with pytest.raises(ValueError, match="busy"):
-                await task.step(fail)
-        answer = await task.step(lambda: done.append("once") or "an answer")
-        if task.attempt == 1:
-            raise RuntimeError("crash")
-        return answer
-
-    task = await yard.enqueue("ask", retry={"strategy": "immediate"})
-    await yard.drain(agent)
-
-    assert ((await yard.get(task.id)).result, done) == ("an answer", ["once"])
-
-
 async def test_a_long_name_inside_of_steps_is_short_enough_to_be_stored_and_the_same_each_time(yard: Yard):
     agent, done = Agent("worker"), list[str]()
 

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple, TypeVar
 
 from taskyard.core.task import Reason
 from taskyard.worker.attempt_spans import Attributes, step_span
-from taskyard.worker.calls_under_way import is_within_call
 from taskyard.worker.context import Context
 from taskyard.worker.control import Interrupted, Stopped
 from taskyard.worker.current import current_task, find_task, within_step
 from taskyard.worker.faults import diagnose_error
 from taskyard.worker.spending import Ran, StepCost
+from taskyard.worker.steps.calls_under_way import is_within_call
 from taskyard.worker.sync_context import SyncContext
 
 Answer = TypeVar("Answer")

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import cache
+from hashlib import sha256
 from typing import Any, get_args
 
 try:
@@ -206,7 +208,19 @@ def _is_a_step(cast_to: Any, options: Any) -> bool:
 
 
 def _kind(options: Any) -> str:
-    return f"openai:{options.url.strip('/')}"
+    """Names a call by what it asks, so that its answer is never given to another question."""
+    files: Any = options.files or ()
+    asked = json.dumps([options.json_data, list(files)], sort_keys=True, default=_named)
+    return f"openai:{options.url.strip('/')}:{sha256(asked.encode()).hexdigest()[:12]}"
+
+
+def _named(part: Any) -> Any:
+    """What is no JSON, as far as it is the same in every attempt."""
+    if isinstance(part, BaseModel):
+        return part.model_dump(mode="json")
+    if isinstance(part, bytes):
+        return sha256(part).hexdigest()
+    return str(getattr(part, "name", type(part).__name__))  # of a file that is open, its path
 
 
 def _model_of(options: Any) -> str | None:

@@ -28,7 +28,6 @@ from taskyard.features.subagents.views import StartedSubagent, SubagentFields
 from taskyard.features.tasks.views import Held, Task
 from taskyard.ledger.ids import dag_made_by
 from taskyard.worker.attempt_spans import record_call, step_span
-from taskyard.worker.calls_under_way import CallsUnderWay
 from taskyard.worker.cheap_lane.batch_provider import Provider
 from taskyard.worker.cheap_lane.model_calls import call_model
 from taskyard.worker.control import Stopped, Suspended
@@ -38,6 +37,8 @@ from taskyard.worker.handlers import as_json
 from taskyard.worker.inbox import Inbox
 from taskyard.worker.output import AttemptOutput
 from taskyard.worker.spending import Dollars, ModelCall, Ran, StepCost, Totals, call_of, step_facts
+from taskyard.worker.steps.calls_under_way import CallsUnderWay
+from taskyard.worker.steps.step_numbers import StepNumbers
 from taskyard.worker.sync_context import StepName, SyncContext, Work
 from taskyard.yard import Yard
 
@@ -59,7 +60,6 @@ class Context:
     is_ending = False  # a call is under way that may end the attempt: its answer says how it ended
     is_over = False  # the handler has returned or raised
     is_cut_short = False  # it has raised: what it left running is to begin nothing
-    _ordinals: dict[str, int]  # the latest number of each kind of step
     _latest_progress: Json = None
     _output: AttemptOutput | None = None
     _steps: dict[str, Json] | None = None  # that are stored; None: not read yet
@@ -70,7 +70,7 @@ class Context:
         self.agent_type = agent_type or task.agent or ""
         models = task.models
         self.spent = Totals(model=models[0] if models else None)
-        self.began, self.artifacts, self._ordinals, self.calls = monotonic(), [], {}, CallsUnderWay()
+        self.began, self.artifacts, self.numbers, self.calls = monotonic(), [], StepNumbers(), CallsUnderWay()
         self.handler_loop: asyncio.AbstractEventLoop | None = None  # in which its handler runs
 
     @property
@@ -176,45 +176,43 @@ class Context:
         cost is stored in the same change: `spend` is dollars, the arguments of `spend()` as a dictionary, or a function
         that makes either from the result. A result above 1 MiB is kept as an artifact.
         """
-        name, function = self.named_step(name, function)
+        name, function, numbered = self.named_step(name, function)
         stored = await self.known_steps()
+        name = self.numbers.found(name, stored, numbered)
         if name in stored:
             return await self.unpacked_step(stored[name])
-        with self.naming(name), step_span(name), within_step(name):
+        with self.naming(name, numbered), step_span(name), within_step(name):
             began = time_ns()
             result = function()
             if inspect.isawaitable(result):
                 result = await result
             return await self.store_step(name, result, spend, ran=(began, time_ns()))
 
-    def named_step(self, name: StepName, function: Work | None) -> tuple[str, Work]:
-        """The arguments of `step`, with the name that the step gets where none is given."""
+    def named_step(self, name: StepName, function: Work | None) -> tuple[str, Work, Work | None]:
+        """The arguments of `step`, with the name that the step gets; and its work, where that is a number."""
         if callable(name) and function is None:
-            return self.next_name("step"), name
+            return self.next_name("step", name), name, name
         if isinstance(name, str) and callable(function):
-            return name, function
+            return name, function, None
         raise InvalidInput("function", "must be given: step(function), or step(name, function)")
 
-    def next_name(self, kind: str) -> str:
+    def next_name(self, kind: str, work: Work | None = None) -> str:
         """The kind and how many there were before: the same in every run of a handler that does the same.
 
         Inside of a step, the name begins with that of the step: what is numbered there shifts no number elsewhere when
-        a later attempt finds the step done.
+        a later attempt finds the step done. With `work`, what failed before and is done once more keeps its number.
         """
-        kind = within_enclosing_step(kind)
-        self._ordinals[kind] = self._ordinals.get(kind, 0) + 1
-        return f"{kind}:{self._ordinals[kind]}"
+        return self.numbers.next(within_enclosing_step(kind), work)
 
     @contextmanager
-    def naming(self, name: str) -> Generator[None]:
-        """What fails inside was not done: its number is that of the next of its kind, as it will be for a retry."""
+    def naming(self, name: str, work: Work | None = None) -> Generator[None]:
+        """What fails inside was not done: its number is free for a retry."""
         try:
             yield
         except BaseException:
-            kind, _, number = name.rpartition(":")
-            if number == f"{self._ordinals.get(kind)}":
-                self._ordinals[kind] -= 1
+            self.numbers.leave(name, work)
             raise
+        self.numbers.keep(name)
 
     async def stored_steps(self) -> dict[str, Json]:
         """The results that are stored so far, by the names of their steps; large ones as references."""

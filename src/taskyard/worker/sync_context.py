@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from time import time_ns
 from typing import TYPE_CHECKING, Any
 
 from taskyard.worker.attempt_spans import step_span
 from taskyard.worker.current import within_step
 from taskyard.worker.spending import StepCost
+from taskyard.worker.steps.step_numbers import Work
 
 if TYPE_CHECKING:
     from taskyard.worker.context import Context
 
-Work = Callable[[], Any]  # what a step does
 StepName = str | Work  # of a step that has no name, its work
 
 
@@ -31,11 +31,12 @@ class SyncContext:
 
     def step(self, name: StepName, function: Work | None = None, *, spend: StepCost = None) -> Any:
         """As `Context.step`, with the function run here and not in the loop, which it would block."""
-        name, function = self._context.named_step(name, function)
+        name, function, numbered = self._context.named_step(name, function)
         stored = self._wait(self._context.known_steps())
+        name = self._context.numbers.found(name, stored, numbered)
         if name in stored:
             return self._wait(self._context.unpacked_step(stored[name]))
-        with self._context.naming(name), step_span(name), within_step(name):
+        with self._context.naming(name, numbered), step_span(name), within_step(name):
             began = time_ns()
             result, ran = function(), (began, time_ns())
             return self._wait(self._context.store_step(name, result, spend, ran=ran))
