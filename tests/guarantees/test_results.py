@@ -1,6 +1,7 @@
 """A producer awaits the result of its task: one or many, woken by the end itself, told how it ended otherwise."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,14 @@ async def test_a_result_is_there_at_once_for_what_has_ended(yard: Yard):
 
     assert await yard.result(held.id) == {"answer": 42}
     assert await yard.result(held.id, timeout=0) == {"answer": 42}
+
+
+@pytest.mark.parametrize("wait_sec", [-1, 60.5, float("nan"), float("inf"), "long", True])
+async def test_a_wait_that_is_no_number_of_seconds_is_refused_at_once(yard: Yard, wait_sec: Any):
+    task = await yard.enqueue("code")
+
+    with pytest.raises(InvalidInput, match="wait_sec: must be a number from 0 to 60"):
+        await yard.get(task.id, wait_sec=wait_sec)
 
 
 async def test_a_result_comes_with_the_completion_by_another_process(

@@ -19,6 +19,7 @@ from taskyard.definition import fields
 
 MOST_TOKENS = 2**53 - 1  # what every store and JSON reader holds exactly
 MOST_ARTIFACTS = 1000
+LONGEST_WAIT = 60  # seconds that one call waits for something to happen
 MOST_SLOTS = 100_000  # of an agent, and of a type
 
 
@@ -112,6 +113,10 @@ def dag_id(field: str, value: object) -> DagId:
 
 def duration(field: str, value: object) -> Micros:
     return fields.delay(value, field)
+
+
+def wait(field: str, value: object) -> float:
+    return fields.number(value, field, least=0, most=LONGEST_WAIT)
 
 
 def money(field: str, value: object) -> MicroUsd | None:

@@ -14,6 +14,7 @@ from taskyard.api.calls import Call
 from taskyard.client.transport.body import as_object, parts, several
 from taskyard.client.transport.connection import Query
 from taskyard.client.transport.headers import shown
+from taskyard.definition.arguments import wait
 from taskyard.definition.document import without_none
 from taskyard.ledger.ids import mint
 
@@ -82,7 +83,7 @@ class Encoding:
             return EncodedCall(names, {}, {}, parts(**sent) if sent or self._may_say_more else None)
         # A verb that takes a lease shows it in headers, with its task.
         headers = shown(sent.pop("lease", None), sent.pop("task_id", None)) if "lease" in given else {}
-        return EncodedCall(names, sent, headers, wait_sec=sent.get("wait_sec", 0))
+        return EncodedCall(names, sent, headers, wait_sec=wait("wait_sec", sent.get("wait_sec", 0)))
 
     @cached_property
     def bind(self) -> Callable[..., Arguments]:

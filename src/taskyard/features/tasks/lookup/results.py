@@ -8,6 +8,7 @@ from typing import Any
 from taskyard.core import outcomes
 from taskyard.core.changes import Blocker
 from taskyard.core.task import Hot, Status, TaskId
+from taskyard.definition import arguments
 from taskyard.features.tasks.lookup.waiting import Ends
 from taskyard.features.tasks.result_views import result_of
 from taskyard.features.tasks.views import Details
@@ -26,7 +27,7 @@ class Results:
 
     async def get(self, task_id: str, *, wait_sec: float = 0) -> Details:
         """A task with everything that is known of it; with `wait_sec`, once it has ended or that time is over."""
-        if wait_sec:
+        if arguments.wait("wait_sec", wait_sec):
             await self._ends.wait((await self._ledger.load(TaskId(task_id))).id, wait_sec)
         (details,) = await self.details([await self._ledger.load(TaskId(task_id))])
         return details
