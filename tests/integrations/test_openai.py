@@ -115,7 +115,7 @@ async def test_chains_of_calls_side_by_side_get_their_own_answers(yard: Yard):
                 return answers
 
             async with client_of(served) as client:
-                answers = await asyncio.gather(chain(client, "a"), chain(client, "b"))
+                answers = list(await asyncio.gather(chain(client, "a"), chain(client, "b")))
             if crashes:
                 raise crashes.pop()
             return answers
