@@ -124,3 +124,14 @@ async def test_plain_functions_number_their_steps_in_the_same_way(yard: Yard):
     result, names = await result_of(yard, handler)
 
     assert (result, names) == (["FIRST"], ["step:2", "step:1+:1"])
+
+
+async def test_what_is_done_once_more_behind_others_of_the_same_attempt_keeps_its_number(yard: Yard):
+    doing = Doing(a=1)
+
+    async def handler(task: Context) -> list[str]:
+        with pytest.raises(ValueError, match="a"):
+            await task.step(partial(doing, "a"))
+        return [await task.step(partial(doing, "b")), await task.step(partial(doing, "a"))]
+
+    assert await result_of(yard, handler) == (["B", "A"], ["step:2", "step:1"])

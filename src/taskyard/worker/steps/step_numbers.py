@@ -20,6 +20,7 @@ class StepNumbers:
         self._latest: dict[str, int] = {}  # of each kind of step
         self._failed: dict[str, list[tuple[int, list[object]]]] = {}  # by kind: the numbers, and what was done
         self._renamed: dict[str, str] = {}  # kinds that go on under another one
+        self._before: dict[str, int] | None = None  # the latest of each kind that earlier attempts have stored
 
     def next(self, kind: str, work: Work | None = None) -> str:
         """The kind and how many there were before, or the number under which the same work has failed."""
@@ -39,6 +40,8 @@ class StepNumbers:
         Where an earlier attempt saw the step fail and did others after it, a result that comes now has a name of its
         own, and so has what follows: a handler may well go another way when nothing fails.
         """
+        if self._before is None:
+            self._before = _latest_of(stored)
         if work is None or name in stored:
             return name
         kind, _, number = name.rpartition(":")
@@ -46,7 +49,7 @@ class StepNumbers:
         if late in stored:
             self.keep(late)
             return late
-        return late if any(_number(each, kind) > int(number) for each in stored) else name
+        return late if self._before.get(kind, 0) > int(number) else name
 
     def keep(self, name: str) -> None:
         """The step is done."""
@@ -64,10 +67,13 @@ class StepNumbers:
             self._latest[kind] -= 1
 
 
-def _number(name: str, kind: str) -> int:
-    """Of a step of this kind; 0 of another."""
-    before, _, number = name.rpartition(":")
-    return int(number) if before == kind and number.isdecimal() else 0
+def _latest_of(stored: Collection[str]) -> dict[str, int]:
+    latest: dict[str, int] = {}
+    for name in stored:
+        kind, _, number = name.rpartition(":")
+        if number.isdecimal():
+            latest[kind] = max(latest.get(kind, 0), int(number))
+    return latest
 
 
 def _parts_of(work: Work) -> list[object]:
