@@ -22,8 +22,14 @@ GONE = 2**22 - 1  # no process has this number
 FOR_THE_WORKER = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+others = set[int]()  # children of the process that runs the tests: servers that all tests share, and the like
+
+
 @pytest.fixture(autouse=True)
 async def parted() -> AsyncIterator[None]:
+    await watch.part()
+    others.clear()
+    others.update(watchdogs())
     yield
     await watch.part()
     assert watchdogs() == []
@@ -40,7 +46,8 @@ def watchdogs() -> list[int]:
     for thread in Path("/proc/self/task").iterdir():
         for child in (thread / "children").read_text().split():
             stat = Path(f"/proc/{child}/stat").read_text()
-            if "python" in stat or "watchdog.py" in Path(f"/proc/{child}/cmdline").read_text():
+            is_python = "python" in stat or "watchdog.py" in Path(f"/proc/{child}/cmdline").read_text()
+            if is_python and int(child) not in others:
                 found.append(int(child))
     return found
 
